@@ -1,0 +1,82 @@
+# Everything a contributor or CI runs. Needs Python 3.11+ with venv, and make; `make help` lists it.
+
+PYTHON ?= python3
+# Where `make demo` writes study.duckdb.
+OUT ?= demo-output
+# `make lock UPGRADE=--upgrade` takes the newest versions instead of keeping the pins.
+UPGRADE ?=
+
+BIN := .venv/bin
+PROTOS_PYTHON := .venv-protos/bin/python
+DOCKERFILES := $(wildcard docker/*.Dockerfile)
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-annotate $(UPGRADE)
+export PYTHON
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format lint types imports protos protos-check release docker-check \
+	lock test-lake clean distclean venv venv-protos venv-lake
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{ printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: venv ## both services, the study's records, predicted beside measured; writes $(OUT)/study.duckdb
+	@$(BIN)/linkbound demo --out $(OUT)
+
+test: venv ## run every test
+	@$(BIN)/pytest
+
+check: lint types imports protos-check docker-check ## format, lint, types, import contracts, protos, Dockerfiles
+
+format: venv ## format the code and the protos
+	@$(BIN)/ruff format
+	@$(BIN)/ruff check --fix
+	@$(BIN)/buf format protos --write
+
+lint: venv
+	@$(BIN)/ruff format --check
+	@$(BIN)/ruff check
+
+types: venv
+	@$(BIN)/mypy
+
+imports: venv
+	@$(BIN)/lint-imports --no-logo
+
+protos: venv-protos ## regenerate the client code from the protos
+	@$(PROTOS_PYTHON) scripts/gen_protos.py write
+
+protos-check: venv venv-protos ## generated code up to date, protos linted, formatted and compatible
+	@$(PROTOS_PYTHON) scripts/gen_protos.py check
+	@BUF=$(BIN)/buf PYTHON=$(PROTOS_PYTHON) scripts/check_protos.sh
+
+release: protos-check ## make today's protos the released contract (protos/released.binpb)
+	@$(PROTOS_PYTHON) scripts/gen_protos.py release
+
+docker-check: venv
+	@$(BIN)/hadolint $(DOCKERFILES)
+
+lock: venv ## resolve the locks again from pyproject.toml
+	@$(COMPILE) pyproject.toml --extra services --extra dev -o requirements.lock
+	@$(COMPILE) pyproject.toml --extra services --extra lake --extra dev -o requirements-lake.lock
+	@$(COMPILE) pyproject.toml --extra services -c requirements.lock -o docker/requirements.lock
+	@$(COMPILE) --group protos -o requirements-protos.lock
+
+test-lake: venv-lake ## run the tests with the DuckDB that the lake needs
+	@.venv-lake/bin/pytest --ignore tests/packaging
+
+clean: ## remove caches and build output
+	@rm -rf build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@find . -name '.venv*' -prune -o -name __pycache__ -type d -exec rm -rf {} +
+
+distclean: clean ## remove the environments too
+	@rm -rf .venv .venv-protos .venv-lake
+
+venv:
+	@scripts/make_venv.sh .venv requirements.lock --with-project
+
+venv-lake:
+	@scripts/make_venv.sh .venv-lake requirements-lake.lock --with-project
+
+venv-protos:
+	@scripts/make_venv.sh .venv-protos requirements-protos.lock

@@ -1,0 +1,26 @@
+"""Ids of models, hardware, runs and writers: their patterns, and resource names made of them."""
+
+from __future__ import annotations
+
+from linkbound.domain.rules import pattern
+
+CATALOG_ID = pattern(
+    r"[a-z0-9][a-z0-9._-]{0,63}",
+    "an id of 1 to 64 of a-z, 0-9, '.', '_' and '-' that starts with a letter or digit",
+)
+RUN_ID = CATALOG_ID
+WRITER_ID = pattern(r"[A-Za-z0-9._:-]{1,128}", "a writer id of 1 to 128 of a-z, A-Z, 0-9, '.', '_', ':' and '-'")
+
+MODELS = "models"
+HARDWARE = "hardware"
+RUNS = "runs"
+
+
+def resource_name(collection: str, resource_id: str) -> str:
+    """The name of a resource: `models/glm-5.3`."""
+    return f"{collection}/{resource_id}"
+
+
+def resource_id(collection: str, name: str) -> str:
+    """The id in a resource name; a bare id is returned as it is."""
+    return name.removeprefix(f"{collection}/")

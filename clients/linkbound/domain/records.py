@@ -1,0 +1,145 @@
+"""Records that writers append: requests, aggregates, collectives, training steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import field, frozen
+
+from linkbound.domain.collective import (
+    LARGEST_MESSAGE_BYTES,
+    LARGEST_RANK_COUNT,
+    CollectiveKind,
+)
+from linkbound.domain.errors import Violation
+from linkbound.domain.metric import MEASURED_METRIC_OF_DIFFERENCE, Metric, Spread
+from linkbound.domain.names import RUN_ID, WRITER_ID
+from linkbound.domain.prediction import METRIC, SUBJECT
+from linkbound.domain.rules import (
+    Checked,
+    CrossChecked,
+    instance,
+    member,
+    optional,
+    real,
+    sequence,
+    text,
+    whole,
+)
+from linkbound.domain.workload import LARGEST_PROMPT_TOKENS, POSITIVE_SECONDS
+
+LARGEST_SEQUENCE_NUMBER = 2**62
+LARGEST_NS = 2**63 - 1
+LARGEST_RECORD_COUNT = 10_000
+
+SEQUENCE_NUMBER = whole(1, LARGEST_SEQUENCE_NUMBER)
+
+_SOURCE = text(1024)
+_NS = whole(0, LARGEST_NS)
+_POSITIVE_NS = whole(1, LARGEST_NS)
+_RATE = real(1e18)
+
+
+@frozen(kw_only=True)
+class RequestRecord(CrossChecked):
+    """One request as its client saw it; `ttft_ns` and `last_token_ns` count from the send.
+
+    `round_index` is negative for warm-up rounds. `send_ns` is CLOCK_MONOTONIC of the client's host; `send_time_unix_ns`
+    is the wall clock, two of which are never subtracted.
+    """
+
+    subject: str = field(metadata=SUBJECT)
+    round_index: int = field(metadata=whole(-1000, 10**6))
+    request_index: int = field(metadata=whole(0, 10**6))
+    prompt_tokens: int = field(metadata=whole(1, LARGEST_PROMPT_TOKENS))
+    output_tokens: int = field(metadata=whole(0, LARGEST_PROMPT_TOKENS))
+    send_ns: int = field(metadata=_NS)
+    ttft_ns: int | None = field(default=None, metadata=optional(_POSITIVE_NS))
+    last_token_ns: int | None = field(default=None, metadata=optional(_POSITIVE_NS))
+    first_chunk_tokens: int | None = field(default=None, metadata=optional(whole(1, LARGEST_PROMPT_TOKENS)))
+    send_time_unix_ns: int = field(default=0, metadata=_NS)
+
+    def cross_violations(self) -> Iterable[Violation]:
+        """The last token is not before the first."""
+        if self.last_token_ns is None:
+            return
+        if self.ttft_ns is None:
+            yield Violation("ttft_ns", "is missing, though there is a last token")
+        elif self.last_token_ns < self.ttft_ns:
+            yield Violation("last_token_ns", f"{self.last_token_ns} is before ttft_ns, {self.ttft_ns}")
+
+
+@frozen(kw_only=True)
+class MetricAggregate(CrossChecked):
+    """A metric over several rounds, for sources that state no more than that."""
+
+    metric: Metric = field(metadata=METRIC)
+    subject: str = field(metadata=SUBJECT)
+    value: Spread = field(metadata=instance(Spread))
+    source: str = field(default="", metadata=_SOURCE)
+
+    def cross_violations(self) -> Iterable[Violation]:
+        """A difference is not measured; it follows from what is."""
+        if self.metric in MEASURED_METRIC_OF_DIFFERENCE:
+            measured = MEASURED_METRIC_OF_DIFFERENCE[self.metric]
+            yield Violation("metric", f"{self.metric.name} follows; append {measured.name}")
+
+
+@frozen(kw_only=True)
+class CollectiveResult:
+    """One line of a collective benchmark; bus bandwidth as nccl-tests defines it."""
+
+    subject: str = field(metadata=SUBJECT)
+    kind: CollectiveKind = field(
+        default=CollectiveKind.UNSPECIFIED, metadata=member(CollectiveKind, CollectiveKind.UNKNOWN)
+    )
+    rank_count: int = field(metadata=whole(2, LARGEST_RANK_COUNT))
+    message_bytes: int | None = field(default=None, metadata=optional(whole(1, LARGEST_MESSAGE_BYTES)))
+    seconds: float | None = field(default=None, metadata=optional(POSITIVE_SECONDS))
+    bus_bandwidth_bytes_per_second: float = field(metadata=real(1e15))
+    error_count: int | None = field(default=None, metadata=optional(whole(0, 2**62)))
+    source: str = field(default="", metadata=_SOURCE)
+
+
+@frozen(kw_only=True)
+class TrainingStep(CrossChecked):
+    """One training step, or the mean of several where `step_index` is None. Rates are of the whole cluster."""
+
+    subject: str = field(metadata=SUBJECT)
+    node_count: int = field(metadata=whole(1, LARGEST_RANK_COUNT))
+    step_index: int | None = field(default=None, metadata=optional(whole(0, 2**62)))
+    step_seconds: float | None = field(default=None, metadata=optional(POSITIVE_SECONDS))
+    samples_per_second: float | None = field(default=None, metadata=optional(_RATE))
+    tokens_per_second: float | None = field(default=None, metadata=optional(_RATE))
+    elapsed_seconds: float | None = field(default=None, metadata=optional(POSITIVE_SECONDS))
+    source: str = field(default="", metadata=_SOURCE)
+
+    def cross_violations(self) -> Iterable[Violation]:
+        """Something is measured."""
+        measured = (
+            self.step_seconds,
+            self.samples_per_second,
+            self.tokens_per_second,
+            self.elapsed_seconds,
+        )
+        if all(value is None for value in measured):
+            yield Violation("step_seconds", "is missing, and so is every other measured value")
+
+
+Record = RequestRecord | MetricAggregate | CollectiveResult | TrainingStep
+
+
+@frozen(kw_only=True)
+class AppendRequest(Checked, CrossChecked):
+    """Records of one kind under one number of one writer."""
+
+    run_id: str = field(metadata=RUN_ID)
+    writer_id: str = field(metadata=WRITER_ID)
+    sequence_number: int = field(metadata=SEQUENCE_NUMBER)
+    records: tuple[Record, ...] = field(metadata=sequence(1, LARGEST_RECORD_COUNT))
+
+    def cross_violations(self) -> Iterable[Violation]:
+        """All records are of one kind."""
+        kinds = sorted({type(record).__name__ for record in self.records})
+        if len(kinds) > 1:
+            yield Violation("records", f"{' and '.join(kinds)} in one append")

@@ -1,0 +1,232 @@
+"""Rules of request fields: declared beside the field, checked all at once.
+
+A field states its rule as metadata: ``prompt_tokens: int = field(metadata=whole(1, 10**9))``. A request type derives
+from `Checked`; building one walks it with everything nested in it and raises one `InvalidArgumentError` that lists
+every violation with its dotted path. Nested types state rules and do not raise by themselves, so that one bad link
+does not hide a bad token count.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import Enum
+from typing import Any, ClassVar
+
+import attrs
+
+from linkbound.domain.errors import InvalidArgumentError, Violation
+
+Check = Callable[[object], str | None]
+"""Takes a value and returns what is wrong with it, or None."""
+
+_RULE_KEY = "linkbound_rule"
+_SHOWN_CHARACTER_COUNT = 80
+
+
+def shown(value: object) -> str:
+    """`value` as an error message shows it: one line of ASCII, cut where it is long."""
+    text = ascii(value)
+    if len(text) <= _SHOWN_CHARACTER_COUNT:
+        return text
+    return f"{text[:_SHOWN_CHARACTER_COUNT]}... ({len(text)} characters)"
+
+
+def _as_metadata(check: Check) -> Mapping[str, object]:
+    return {_RULE_KEY: check}
+
+
+def whole(minimum: int, maximum: int) -> Mapping[str, object]:
+    """A whole number from `minimum` to `maximum`, both included."""
+
+    def check(value: object) -> str | None:
+        if isinstance(value, int) and not isinstance(value, bool) and minimum <= value <= maximum:
+            return None
+        return f"{shown(value)} is not a whole number from {minimum} to {maximum}"
+
+    return _as_metadata(check)
+
+
+def real(maximum: float, *, above: float = 0.0) -> Mapping[str, object]:
+    """A finite number above `above` and not above `maximum`."""
+
+    def check(value: object) -> str | None:
+        if (
+            isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and math.isfinite(value)
+            and above < value <= maximum
+        ):
+            return None
+        return f"{shown(value)} is not a number above {above:g} and at most {maximum:g}"
+
+    return _as_metadata(check)
+
+
+def finite(minimum: float, maximum: float) -> Mapping[str, object]:
+    """A finite number from `minimum` to `maximum`, both included."""
+
+    def check(value: object) -> str | None:
+        if (
+            isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and math.isfinite(value)
+            and minimum <= value <= maximum
+        ):
+            return None
+        return f"{shown(value)} is not a number from {minimum:g} to {maximum:g}"
+
+    return _as_metadata(check)
+
+
+def text(maximum_length: int, *, minimum_length: int = 0) -> Mapping[str, object]:
+    """Printable text of `minimum_length` to `maximum_length` characters, any script, without control characters."""
+
+    def check(value: object) -> str | None:
+        if (
+            isinstance(value, str)
+            and minimum_length <= len(value) <= maximum_length
+            and (value == "" or value.isprintable())
+        ):
+            return None
+        return f"{shown(value)} is not printable text of {minimum_length} to {maximum_length} characters"
+
+    return _as_metadata(check)
+
+
+def pattern(expression: str, description: str) -> Mapping[str, object]:
+    """Text that matches `expression` as a whole; `description` says in words what is allowed."""
+    compiled = re.compile(expression, re.ASCII)
+
+    def check(value: object) -> str | None:
+        if isinstance(value, str) and compiled.fullmatch(value):
+            return None
+        return f"{shown(value)} is not {description}"
+
+    return _as_metadata(check)
+
+
+def one_of(*allowed: object) -> Mapping[str, object]:
+    """One of the values `allowed`."""
+
+    def check(value: object) -> str | None:
+        if any(type(value) is type(a) and value == a for a in allowed):
+            return None
+        return f"{shown(value)} is not one of {', '.join(str(a) for a in allowed)}"
+
+    return _as_metadata(check)
+
+
+def member(kind: type[Enum], *refused: Enum) -> Mapping[str, object]:
+    """A member of the enum `kind` that is not among `refused`."""
+    names = ", ".join(m.name for m in kind if m not in refused)
+
+    def check(value: object) -> str | None:
+        if isinstance(value, kind) and value not in refused:
+            return None
+        given = value.name if isinstance(value, Enum) else shown(value)
+        return f"{given} is not one of {names}"
+
+    return _as_metadata(check)
+
+
+def optional(rule: Mapping[str, object]) -> Mapping[str, object]:
+    """None, or a value that keeps `rule`."""
+    inner = _check_of(rule)
+
+    def check(value: object) -> str | None:
+        return None if value is None else inner(value)
+
+    return _as_metadata(check)
+
+
+def sequence(minimum_count: int, maximum_count: int, item: Mapping[str, object] | None = None) -> Mapping[str, object]:
+    """A tuple of `minimum_count` to `maximum_count` items that each keep the rule `item`."""
+    item_check = _check_of(item) if item is not None else None
+
+    def check(value: object) -> str | None:
+        if not isinstance(value, tuple):
+            return f"{shown(value)} is not a sequence"
+        if not minimum_count <= len(value) <= maximum_count:
+            return f"{len(value)} items are not {minimum_count} to {maximum_count} items"
+        if item_check is not None:
+            for index, entry in enumerate(value):
+                problem = item_check(entry)
+                if problem is not None:
+                    return f"item {index}: {problem}"
+        return None
+
+    return _as_metadata(check)
+
+
+def instance(kind: type | tuple[type, ...]) -> Mapping[str, object]:
+    """An instance of `kind`, or of one of several; its own rules are checked too."""
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    names = " or ".join(k.__name__ for k in kinds)
+
+    def check(value: object) -> str | None:
+        return None if isinstance(value, kinds) else f"{shown(value)} is not a {names}"
+
+    return _as_metadata(check)
+
+
+class Checked:
+    """A request, an attrs class: building one raises `InvalidArgumentError` with every violation in it and below it."""
+
+    __slots__ = ()
+    __attrs_attrs__: ClassVar[Any]
+
+    def __attrs_post_init__(self) -> None:
+        """Check this request and everything nested in it."""
+        violations = tuple(violations_of(self))
+        if violations:
+            raise InvalidArgumentError(violations)
+
+
+class CrossChecked:
+    """A type with rules between its fields, asked only where each field keeps its own rule."""
+
+    __slots__ = ()
+
+    def cross_violations(self) -> Iterable[Violation]:
+        """The broken rules between fields; paths are relative to this type."""
+        return ()
+
+
+def violations_of(value: attrs.AttrsInstance, prefix: str = "") -> Iterator[Violation]:
+    """Every broken rule of the attrs instance `value` and of what is nested in it, in the order of the fields."""
+    clean = True
+    for violation in _field_violations(value, prefix):
+        clean = False
+        yield violation
+    if clean and isinstance(value, CrossChecked):
+        for violation in value.cross_violations():
+            yield attrs.evolve(violation, field=prefix + violation.field)
+
+
+def _field_violations(value: attrs.AttrsInstance, prefix: str) -> Iterator[Violation]:
+    for attribute in attrs.fields(type(value)):
+        content = getattr(value, attribute.name)
+        path = prefix + attribute.name
+        problem = _problem(attribute.metadata, content)
+        if problem is not None:
+            yield Violation(path, problem)
+        elif attrs.has(type(content)):
+            yield from violations_of(content, f"{path}.")
+        elif isinstance(content, tuple):
+            for index, entry in enumerate(content):
+                if attrs.has(type(entry)):
+                    yield from violations_of(entry, f"{path}[{index}].")
+
+
+def _problem(metadata: Mapping[object, object], content: object) -> str | None:
+    check = metadata.get(_RULE_KEY)
+    return check(content) if callable(check) else None
+
+
+def _check_of(rule: Mapping[str, object]) -> Check:
+    check = rule[_RULE_KEY]
+    if not callable(check):
+        raise TypeError("not a rule")
+    return check

@@ -1,0 +1,59 @@
+"""One prompt workload over several tensor-parallel sizes: the question and its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import field, frozen
+
+from linkbound.domain.errors import Violation
+from linkbound.domain.estimate import Estimate
+from linkbound.domain.link import Link
+from linkbound.domain.rules import Checked, CrossChecked, instance, sequence
+from linkbound.domain.workload import POSITIVE_SECONDS, TENSOR_PARALLEL_SIZE, PrefillWorkload
+
+LARGEST_SIZE_COUNT = 16
+
+
+@frozen(kw_only=True)
+class TpProjectionRequest(Checked, CrossChecked):
+    """How does the loss from `link` to `to_link` change with the tensor-parallel size?
+
+    `baseline_ttft_seconds` is measured over `link` at the size of the workload.
+    """
+
+    workload: PrefillWorkload = field(metadata=instance(PrefillWorkload))
+    baseline_ttft_seconds: float = field(metadata=POSITIVE_SECONDS)
+    link: Link = field(metadata=instance(Link))
+    to_link: Link = field(metadata=instance(Link))
+    tensor_parallel_sizes: tuple[int, ...] = field(metadata=sequence(1, LARGEST_SIZE_COUNT, TENSOR_PARALLEL_SIZE))
+
+    def cross_violations(self) -> Iterable[Violation]:
+        """No size is asked twice."""
+        sizes = self.tensor_parallel_sizes
+        repeated = sorted({size for size in sizes if sizes.count(size) > 1})
+        if repeated:
+            yield Violation("tensor_parallel_sizes", f"{', '.join(map(str, repeated))}: asked more than once")
+
+
+@frozen(kw_only=True)
+class TpSizeProjection:
+    """One tensor-parallel size; ratios are to the size of the baseline."""
+
+    tensor_parallel_size: int
+    sent_bytes_per_rank: int
+    sent_bytes_ratio: float
+    compute_ratio: float
+    ttft_seconds: Estimate
+    extra_ttft_seconds: Estimate
+    extra_ttft_fraction: Estimate
+    feasible: bool
+    reasons: tuple[str, ...] = ()
+
+
+@frozen(kw_only=True)
+class TpProjection:
+    """The projections, in the order asked."""
+
+    projections: tuple[TpSizeProjection, ...]
+    assumptions: tuple[str, ...] = ()
