@@ -24,6 +24,8 @@ from linkbound.domain.rules import (
 _LARGEST_WIDTH = 10**6
 _LARGEST_COUNT = 10**5
 _LARGEST_PARAMETERS = 10**15
+LARGEST_MESSAGE_BYTES_PER_ROW = 35_000_000
+"""Payload of one row over all collectives of its scope. The largest workload, sent with headers, stays within 64 bits."""
 
 _NOTES = sequence(0, 100, text(1024, minimum_length=1))
 _PARAMETERS = optional(whole(0, _LARGEST_PARAMETERS))
@@ -40,18 +42,24 @@ class RowScope(Enum):
 
 @frozen(kw_only=True)
 class Collective:
-    """One kind of collective of a pass: `count` times, each with `width` values per row."""
+    """One kind of collective of a pass: `count` times, each with `width` values per row.
 
-    kind: CollectiveKind = field(metadata=member(CollectiveKind, CollectiveKind.UNSPECIFIED, CollectiveKind.UNKNOWN))
+    UNKNOWN is what a client of an older version sees of a newer service.
+    """
+
+    kind: CollectiveKind = field(metadata=member(CollectiveKind, CollectiveKind.UNSPECIFIED))
     width: int = field(metadata=whole(1, _LARGEST_WIDTH))
     count: int = field(metadata=whole(1, _LARGEST_COUNT))
-    row_scope: RowScope = field(metadata=member(RowScope, RowScope.UNSPECIFIED, RowScope.UNKNOWN))
+    row_scope: RowScope = field(metadata=member(RowScope, RowScope.UNSPECIFIED))
     reason: str = field(metadata=text(256, minimum_length=1))
 
 
 @frozen(kw_only=True)
-class Model(Checked, CrossChecked):
-    """A model's facts. None: no source states it. Parameters: total is without MTP layers."""
+class Model(CrossChecked):
+    """A model's facts. None: no source states it. Parameters: total is without MTP layers.
+
+    The rules are checked where the catalogue reads a model; a client takes what a newer service knows.
+    """
 
     model_id: str = field(metadata=CATALOG_ID)
     display_name: str = field(metadata=text(128, minimum_length=1))
@@ -77,18 +85,33 @@ class Model(Checked, CrossChecked):
         return sum(c.count for c in self.collectives if c.kind is CollectiveKind.ALL_REDUCE)
 
     def cross_violations(self) -> Iterable[Violation]:
-        """Active parameters are part of the total."""
+        """Active parameters are part of the total, and the payload of a row keeps byte counts within 64 bits."""
         total, active = self.total_parameters, self.active_parameters
         if total is not None and active is not None and active > total:
             yield Violation("active_parameters", f"{active} is above total_parameters, {total}")
+        for scope in (RowScope.TOKEN, RowScope.LOGITS):
+            values = sum(c.width * c.count for c in self.collectives if c.row_scope is scope)
+            if values * self.activation_value_bytes > LARGEST_MESSAGE_BYTES_PER_ROW:
+                yield Violation(
+                    "collectives",
+                    f"{values} values of {self.activation_value_bytes} bytes in each {scope.name} row are above"
+                    f" {LARGEST_MESSAGE_BYTES_PER_ROW} bytes",
+                )
 
 
 @frozen(kw_only=True)
-class Hardware(Checked):
-    """One accelerator. `memory_bandwidth_bytes_per_second` is the data-sheet rate of reading its memory."""
+class Hardware:
+    """One accelerator, checked like a model. `memory_bandwidth_bytes_per_second` is the data-sheet rate of a read."""
 
     hardware_id: str = field(metadata=CATALOG_ID)
     display_name: str = field(metadata=text(128, minimum_length=1))
     memory_bytes: int = field(metadata=whole(1, 10**15))
     memory_bandwidth_bytes_per_second: int = field(metadata=whole(1, 10**17))
     sources: tuple[str, ...] = field(default=(), metadata=_NOTES)
+
+
+@frozen(kw_only=True)
+class CatalogRequest(Checked):
+    """Names one entry of the catalogue, a model or hardware, to read it."""
+
+    name: str = field(metadata=CATALOG_ID)

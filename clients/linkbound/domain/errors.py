@@ -140,7 +140,11 @@ class AlreadyExistsError(_ResourceError):
 
 
 class FailedPreconditionError(Error):
-    """The state does not allow it: RUN_SEALED, ROW_COUNT_MISMATCH, WRITER_KIND_MISMATCH, ACKED_DATA_MISSING."""
+    """The state does not allow it.
+
+    Reasons: RUN_SEALED, ROW_COUNT_MISMATCH, WRITER_KIND_MISMATCH, ACKED_DATA_MISSING, STREAM_CLOSED; where a store
+    cannot be opened STORE_UNREADABLE, SCHEMA_NEWER.
+    """
 
     code = "FAILED_PRECONDITION"
     default_reason = "FAILED_PRECONDITION"
@@ -194,7 +198,7 @@ class PermissionDeniedError(Error):
 
 
 class UnavailableError(Error):
-    """The service cannot be reached or is shutting down."""
+    """The service cannot be reached or is shutting down; the store is STORE_LOCKED, STORE_BROKEN or STORE_CLOSED."""
 
     code = "UNAVAILABLE"
     default_reason = "UNAVAILABLE"

@@ -78,7 +78,7 @@ class Prediction(CrossChecked):
     """All predicted values of a run. `store_time` is set by the ingest service."""
 
     estimator_version: str = field(metadata=text(64, minimum_length=1))
-    values: tuple[PredictedValue, ...] = field(metadata=sequence(1, 10_000))
+    values: tuple[PredictedValue, ...] = field(metadata=sequence(1, 10_000, instance(PredictedValue)))
     store_time: datetime | None = None
 
     def cross_violations(self) -> Iterable[Violation]:

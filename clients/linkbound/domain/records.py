@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import get_args
 
 from attrs import field, frozen
 
@@ -136,7 +137,7 @@ class AppendRequest(Checked, CrossChecked):
     run_id: str = field(metadata=RUN_ID)
     writer_id: str = field(metadata=WRITER_ID)
     sequence_number: int = field(metadata=SEQUENCE_NUMBER)
-    records: tuple[Record, ...] = field(metadata=sequence(1, LARGEST_RECORD_COUNT))
+    records: tuple[Record, ...] = field(metadata=sequence(1, LARGEST_RECORD_COUNT, instance(get_args(Record))))
 
     def cross_violations(self) -> Iterable[Violation]:
         """All records are of one kind."""

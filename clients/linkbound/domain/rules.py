@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import attrs
 
@@ -20,6 +20,8 @@ from linkbound.domain.errors import InvalidArgumentError, Violation
 
 Check = Callable[[object], str | None]
 """Takes a value and returns what is wrong with it, or None."""
+
+T = TypeVar("T", bound=attrs.AttrsInstance)
 
 _RULE_KEY = "linkbound_rule"
 _SHOWN_CHARACTER_COUNT = 80
@@ -179,9 +181,7 @@ class Checked:
 
     def __attrs_post_init__(self) -> None:
         """Check this request and everything nested in it."""
-        violations = tuple(violations_of(self))
-        if violations:
-            raise InvalidArgumentError(violations)
+        checked(self)
 
 
 class CrossChecked:
@@ -192,6 +192,14 @@ class CrossChecked:
     def cross_violations(self) -> Iterable[Violation]:
         """The broken rules between fields; paths are relative to this type."""
         return ()
+
+
+def checked(value: T) -> T:
+    """`value`, if it keeps its rules and so does everything nested in it; InvalidArgumentError with every violation."""
+    violations = tuple(violations_of(value))
+    if violations:
+        raise InvalidArgumentError(violations)
+    return value
 
 
 def violations_of(value: attrs.AttrsInstance, prefix: str = "") -> Iterator[Violation]:

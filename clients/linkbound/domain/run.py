@@ -38,7 +38,7 @@ class CreateRunRequest(Checked, CrossChecked):
     run_id: str = field(metadata=RUN_ID)
     display_name: str = field(default="", metadata=text(256))
     source: str = field(default="", metadata=text(1024))
-    settings: tuple[Setting, ...] = field(default=(), metadata=sequence(0, 256))
+    settings: tuple[Setting, ...] = field(default=(), metadata=sequence(0, 256, instance(Setting)))
     prediction: Prediction | None = field(default=None, metadata=optional(instance(Prediction)))
     request_id: str = field(default="", metadata=text(128))
 

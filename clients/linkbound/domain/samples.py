@@ -6,7 +6,7 @@ from attrs import field, frozen
 
 from linkbound.domain.names import RUN_ID, WRITER_ID
 from linkbound.domain.records import LARGEST_SEQUENCE_NUMBER, SEQUENCE_NUMBER
-from linkbound.domain.rules import Checked, one_of, sequence, text, whole
+from linkbound.domain.rules import Checked, instance, one_of, sequence, text, whole
 
 LARGEST_SERIES_COUNT = 1024
 LARGEST_SAMPLE_COUNT = 100_000
@@ -30,7 +30,7 @@ class OpenStreamRequest(Checked):
 
     run_id: str = field(metadata=RUN_ID)
     writer_id: str = field(metadata=WRITER_ID)
-    series: tuple[SeriesDescriptor, ...] = field(metadata=sequence(1, LARGEST_SERIES_COUNT))
+    series: tuple[SeriesDescriptor, ...] = field(metadata=sequence(1, LARGEST_SERIES_COUNT, instance(SeriesDescriptor)))
     last_acked_sequence_number: int = field(default=0, metadata=whole(0, LARGEST_SEQUENCE_NUMBER))
 
 
@@ -53,7 +53,7 @@ class SampleBatch(Checked):
     """Samples under one number."""
 
     sequence_number: int = field(metadata=SEQUENCE_NUMBER)
-    columns: tuple[SampleColumns, ...] = field(metadata=sequence(0, LARGEST_SERIES_COUNT))
+    columns: tuple[SampleColumns, ...] = field(metadata=sequence(0, LARGEST_SERIES_COUNT, instance(SampleColumns)))
 
     @property
     def sample_count(self) -> int:

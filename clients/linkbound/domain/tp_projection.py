@@ -38,11 +38,11 @@ class TpProjectionRequest(Checked, CrossChecked):
 
 @frozen(kw_only=True)
 class TpSizeProjection:
-    """One tensor-parallel size; ratios are to the size of the baseline."""
+    """One tensor-parallel size; ratios are to the size of the baseline. No bytes ratio where that size sends nothing."""
 
     tensor_parallel_size: int
     sent_bytes_per_rank: int
-    sent_bytes_ratio: float
+    sent_bytes_ratio: float | None = None
     compute_ratio: float
     ttft_seconds: Estimate
     extra_ttft_seconds: Estimate

@@ -846,7 +846,7 @@ class TpProjection(_message.Message):
     sent_bytes_per_rank: _builtins.int
     """Bytes one rank sends for all prompts."""
     sent_bytes_ratio: _builtins.float
-    """Bytes of one rank over those at the baseline's size."""
+    """Bytes of one rank over those at the baseline's size. Absent where one rank sends nothing at that size."""
     compute_ratio: _builtins.float
     """Arithmetic of one rank over that at the baseline's size."""
     feasible: _builtins.bool
@@ -872,7 +872,7 @@ class TpProjection(_message.Message):
         *,
         tensor_parallel_size: _builtins.int = ...,
         sent_bytes_per_rank: _builtins.int = ...,
-        sent_bytes_ratio: _builtins.float = ...,
+        sent_bytes_ratio: _builtins.float | None = ...,
         compute_ratio: _builtins.float = ...,
         ttft_seconds: _estimate_pb2.Estimate | None = ...,
         extra_ttft_seconds: _estimate_pb2.Estimate | None = ...,
@@ -880,10 +880,12 @@ class TpProjection(_message.Message):
         feasible: _builtins.bool = ...,
         reasons: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["extra_ttft_fraction", b"extra_ttft_fraction", "extra_ttft_seconds", b"extra_ttft_seconds", "ttft_seconds", b"ttft_seconds"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_sent_bytes_ratio", b"_sent_bytes_ratio", "extra_ttft_fraction", b"extra_ttft_fraction", "extra_ttft_seconds", b"extra_ttft_seconds", "sent_bytes_ratio", b"sent_bytes_ratio", "ttft_seconds", b"ttft_seconds"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["compute_ratio", b"compute_ratio", "extra_ttft_fraction", b"extra_ttft_fraction", "extra_ttft_seconds", b"extra_ttft_seconds", "feasible", b"feasible", "reasons", b"reasons", "sent_bytes_per_rank", b"sent_bytes_per_rank", "sent_bytes_ratio", b"sent_bytes_ratio", "tensor_parallel_size", b"tensor_parallel_size", "ttft_seconds", b"ttft_seconds"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_sent_bytes_ratio", b"_sent_bytes_ratio", "compute_ratio", b"compute_ratio", "extra_ttft_fraction", b"extra_ttft_fraction", "extra_ttft_seconds", b"extra_ttft_seconds", "feasible", b"feasible", "reasons", b"reasons", "sent_bytes_per_rank", b"sent_bytes_per_rank", "sent_bytes_ratio", b"sent_bytes_ratio", "tensor_parallel_size", b"tensor_parallel_size", "ttft_seconds", b"ttft_seconds"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__sent_bytes_ratio: _TypeAlias = _typing.Literal["sent_bytes_ratio"]  # noqa: Y015
+    _WhichOneofArgType__sent_bytes_ratio: _TypeAlias = _typing.Literal["_sent_bytes_ratio", b"_sent_bytes_ratio"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__sent_bytes_ratio) -> _WhichOneofReturnType__sent_bytes_ratio | None: ...
 
 Global___TpProjection: _TypeAlias = TpProjection  # noqa: Y015

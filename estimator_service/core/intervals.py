@@ -1,0 +1,101 @@
+"""How answers become intervals: ends, their basis, and the effects they leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import evolve
+
+from estimator_service.core.elementwise import larger, smaller
+from linkbound.domain.estimate import Basis, Constraint, Effect, Estimate
+from linkbound.domain.link import RateSource, ResolvedLink
+
+
+def combined_basis(*bases: Basis) -> Basis:
+    """The basis of a number made of several: theirs if it is one, else MIXED (`docs/formulas.md`, Intervals)."""
+    return bases[0] if len(set(bases)) == 1 else Basis.MIXED
+
+
+def link_basis(*links: ResolvedLink) -> Basis:
+    """The basis of a number made of rates: MEASURED if all are measured (`docs/formulas.md`, Intervals)."""
+    return combined_basis(
+        *(Basis.MEASURED if link.rate_source is RateSource.MEASURED else Basis.FORMULA for link in links)
+    )
+
+
+def ordered_effects(*effects: Effect) -> tuple[Effect, ...]:
+    """`effects` in the order of the enum, each once (`docs/formulas.md`, Intervals)."""
+    return tuple(effect for effect in Effect if effect in effects)
+
+
+def link_effects(*links: ResolvedLink) -> tuple[Effect, ...]:
+    """What a transfer over `links` leaves out: latency, ramp, other algorithms, and headers of a rate taken as it is.
+
+    (`docs/formulas.md`, Intervals)
+    """
+    bare = any(link.rate_source is RateSource.GIVEN for link in links)
+    headers = (Effect.PACKET_HEADERS,) if bare else ()
+    return (Effect.COLLECTIVE_LATENCY, Effect.RATE_RAMP, Effect.ALGORITHM_CHOICE, *headers)
+
+
+def network_constraint(sent_bytes: float) -> Constraint:
+    """NETWORK_BANDWIDTH where anything is sent (`docs/formulas.md`, Intervals)."""
+    return Constraint.NETWORK_BANDWIDTH if sent_bytes else Constraint.UNSPECIFIED
+
+
+def exactly(
+    value: float, basis: Basis, *, constraint: Constraint = Constraint.UNSPECIFIED, effects: Iterable[Effect] = ()
+) -> Estimate:
+    """[value, value] (`docs/formulas.md`, Intervals)."""
+    return between(value, value, basis, constraint=constraint, effects=effects)
+
+
+def between(
+    lower: float,
+    upper: float,
+    basis: Basis,
+    *,
+    constraint: Constraint = Constraint.UNSPECIFIED,
+    effects: Iterable[Effect] = (),
+) -> Estimate:
+    """[lower, upper], both ends of one basis (`docs/formulas.md`, Intervals)."""
+    return Estimate(
+        lower=lower,
+        upper=upper,
+        lower_basis=basis,
+        upper_basis=basis,
+        binding_constraint=constraint,
+        effects_left_out=ordered_effects(*effects),
+    )
+
+
+def at_least(
+    lower: float, basis: Basis, *, constraint: Constraint = Constraint.UNSPECIFIED, effects: Iterable[Effect] = ()
+) -> Estimate:
+    """[lower, open): nothing bounds it above (`docs/formulas.md`, Intervals)."""
+    return Estimate(
+        lower=lower,
+        lower_basis=basis,
+        binding_constraint=constraint,
+        effects_left_out=ordered_effects(*effects),
+    )
+
+
+def between_zero_and(
+    value: float, basis: Basis, *, constraint: Constraint = Constraint.UNSPECIFIED, effects: Iterable[Effect] = ()
+) -> Estimate:
+    """[min(0, value), max(0, value)]: from hidden in full to felt in full (`docs/formulas.md`, Intervals)."""
+    return between(smaller(0.0, value), larger(0.0, value), basis, constraint=constraint, effects=effects)
+
+
+def upper_end(estimate: Estimate) -> float:
+    """The upper end of an interval that has one (`docs/formulas.md`, Intervals). ValueError where nothing bounds it."""
+    if estimate.upper is None:
+        raise ValueError("nothing bounds the interval above")
+    return estimate.upper
+
+
+def mapped(estimate: Estimate, lower: float, upper: float, *bases: Basis) -> Estimate:
+    """`estimate` with other ends, its basis combined with `bases` (`docs/formulas.md`, Intervals)."""
+    basis = combined_basis(estimate.lower_basis, *bases)
+    return evolve(estimate, lower=lower, upper=upper, lower_basis=basis, upper_basis=basis)

@@ -1,0 +1,129 @@
+"""What holds for every answer to every question: ordered ends, whole numbers of 64 bits, nothing infinite."""
+
+import math
+from typing import Any
+
+import attrs
+from hypothesis import given
+
+from linkbound.domain.collective import CollectiveRequest
+from linkbound.domain.decode import DecodeRequest
+from linkbound.domain.estimate import LARGEST_QUANTITY, Basis, Effect, Estimate
+from linkbound.domain.link_comparison import LinkComparisonRequest
+from linkbound.domain.prefill import PrefillRequest
+from linkbound.domain.rules import violations_of
+from linkbound.domain.tp_projection import TpProjectionRequest
+from linkbound.domain.training import TrainingStepRequest
+from tests.property.estimator_strategies import (
+    COLLECTIVE_REQUESTS,
+    DECODE_REQUESTS,
+    ESTIMATOR,
+    TRAINING_REQUESTS,
+    UNTIMED,
+    comparison_requests,
+    parts_of,
+    prefill_requests,
+    projection_requests,
+)
+
+
+def check(answer: attrs.AttrsInstance) -> None:
+    assert list(violations_of(answer)) == []
+    for part in parts_of(answer):
+        if isinstance(part, Estimate):
+            check_estimate(part)
+        elif isinstance(part, int):
+            assert -(2**63) <= part < 2**63
+        elif isinstance(part, float):
+            assert math.isfinite(part)
+
+
+def check_estimate(estimate: Estimate) -> None:
+    assert abs(estimate.lower) <= LARGEST_QUANTITY
+    assert estimate.lower_basis is not Basis.UNSPECIFIED
+    assert (estimate.upper is None) == (estimate.upper_basis is Basis.UNSPECIFIED)
+    if estimate.upper is not None:
+        assert estimate.lower <= estimate.upper <= LARGEST_QUANTITY
+    order = list(Effect)
+    positions = [order.index(effect) for effect in estimate.effects_left_out]
+    assert positions == sorted(set(positions))
+
+
+def always_bounded(*estimates: Estimate | None) -> bool:
+    return all(estimate is None or estimate.upper is not None for estimate in estimates)
+
+
+@UNTIMED
+@given(prefill_requests())
+def test_prefill(request: PrefillRequest) -> None:
+    answer = ESTIMATOR.estimate_prefill(request)
+    check(answer)
+    assert always_bounded(answer.network_seconds, answer.extra_ttft_seconds, answer.extra_ttft_fraction)
+    assert (answer.extra_ttft_seconds is None) == (request.to_link is None)
+    assert answer.ttft_seconds.lower >= 0
+    assert answer.counter_bytes_per_rank >= answer.sent_bytes_per_rank
+    if answer.network_share_fraction is not None:
+        assert 0 <= answer.network_share_fraction <= 1
+
+
+@UNTIMED
+@given(DECODE_REQUESTS)
+def test_decode(request: DecodeRequest) -> None:
+    answer = ESTIMATOR.estimate_decode(request)
+    check(answer)
+    assert always_bounded(answer.traffic_bits_per_second, answer.extra_pass_seconds)
+    assert answer.traffic_bits_per_second.upper is not None
+    assert answer.traffic_bits_per_second.upper <= answer.link.effective_bits_per_second
+    if request.workload.draft_token_count and request.workload.acceptance_length_tokens is None:
+        assert answer.output_tokens_per_second is None
+
+
+@UNTIMED
+@given(COLLECTIVE_REQUESTS)
+def test_collective(request: CollectiveRequest) -> None:
+    answer = ESTIMATOR.estimate_collective(request)
+    check(answer)
+    assert always_bounded(answer.bus_bandwidth_bytes_per_second, answer.algorithm_bandwidth_bytes_per_second)
+    assert (answer.seconds is None) == (request.message_bytes is None) == (answer.sent_bytes_per_rank is None)
+
+
+@UNTIMED
+@given(TRAINING_REQUESTS)
+def test_training_step(request: TrainingStepRequest) -> None:
+    answer = ESTIMATOR.estimate_training_step(request)
+    check(answer)
+    assert always_bounded(answer.sync_seconds, answer.step_seconds, answer.scaling_efficiency_fraction)
+    assert answer.step_seconds.lower >= request.compute_step_seconds
+    assert answer.scaling_efficiency_fraction.upper is not None
+    assert 0 <= answer.scaling_efficiency_fraction.lower <= answer.scaling_efficiency_fraction.upper <= 1
+
+
+@UNTIMED
+@given(comparison_requests())
+def test_link_comparison(request: LinkComparisonRequest) -> None:
+    answer = ESTIMATOR.compare_links(request)
+    check(answer)
+    assert always_bounded(answer.extra_seconds, answer.extra_fraction, answer.speedup_ratio)
+    assert answer.speedup_ratio.lower > 0
+    assert (answer.emulation is None) == (request.emulation is None)
+
+
+@UNTIMED
+@given(projection_requests())
+def test_projection(request: TpProjectionRequest) -> None:
+    answer = ESTIMATOR.project_tp_sizes(request)
+    check(answer)
+    assert [p.tensor_parallel_size for p in answer.projections] == list(request.tensor_parallel_sizes)
+    for projection in answer.projections:
+        assert projection.feasible == (not projection.reasons)
+        assert always_bounded(projection.extra_ttft_seconds, projection.extra_ttft_fraction)
+
+
+def test_the_walk_reaches_nested_values() -> None:
+    """Guards the checks above: a walk that stops early would find nothing wrong."""
+
+    @attrs.frozen
+    class Nest:
+        inner: Any
+
+    assert 7 in list(parts_of(Nest((Nest(None), Nest((7,))))))

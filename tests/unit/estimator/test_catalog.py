@@ -1,0 +1,194 @@
+"""The shipped catalogue: every entry loads, names its sources and counts right; and how broken files are told."""
+
+import csv
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from estimator_service.catalog.directory import SHIPPED_DIRECTORY, Catalog
+from estimator_service.catalog.entries import CatalogError, read_hardware, read_model
+from estimator_service.core.inventory import sent_bytes_per_token
+from linkbound.domain.catalog import RowScope
+from linkbound.domain.errors import NotFoundError
+
+EXPECTED: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("shipped_models.toml").read_text("utf-8"))
+CATALOG = Catalog(SHIPPED_DIRECTORY)
+
+SMALL_MODEL = """
+display_name = "Small"
+hidden_size = 10
+layer_count = 1
+attention_head_count = 2
+key_value_head_count = 2
+vocabulary_size = 100
+activation_value_bytes = 2
+sources = ["counted by hand"]
+
+[structure]
+attention_block_count = 1
+dense_mlp_block_count = 1
+"""
+
+
+def test_the_shipped_models_are_the_expected_ones() -> None:
+    assert set(CATALOG.models.ids) == set(EXPECTED)
+    assert list(CATALOG.models.ids) == sorted(CATALOG.models.ids)
+
+
+@pytest.mark.parametrize("model_id", EXPECTED)
+def test_counts_and_bytes(model_id: str) -> None:
+    model = CATALOG.models.get(model_id)
+    expected = EXPECTED[model_id]
+    assert model.model_id == model_id
+    assert model.all_reduce_count == expected["all_reduces"]
+    for size, sent in expected["sent_bytes_per_token"].items():
+        assert sent_bytes_per_token(model, int(size)) == sent
+
+
+@pytest.mark.parametrize("model_id", EXPECTED)
+def test_facts_are_consistent(model_id: str) -> None:
+    model = CATALOG.models.get(model_id)
+    assert model.sources
+    assert model.all_reduce_count == 2 * model.layer_count + 1
+    (logits,) = [row for row in model.collectives if row.row_scope is RowScope.LOGITS]
+    assert 0 <= logits.width - model.vocabulary_size < 64
+    has_experts = any("experts" in row.reason for row in model.collectives)
+    assert has_experts == (model.expert_count > 0)
+
+
+@pytest.mark.parametrize("model_id", [name for name in EXPECTED if "reference" in EXPECTED[name]])
+def test_published_sweep_over_real_configs(model_id: str) -> None:
+    folder = os.environ.get("LINKBOUND_REFERENCE_DATA")
+    if not folder:
+        pytest.skip("LINKBOUND_REFERENCE_DATA is not set: published configs are not swept")
+    with (Path(folder) / "arch_facts.csv").open(encoding="utf-8", newline="") as file:
+        rows = {row["model"]: row for row in csv.DictReader(file)}
+    row = rows[EXPECTED[model_id]["reference"]]
+    model = CATALOG.models.get(model_id)
+    facts = (
+        model.hidden_size,
+        model.layer_count,
+        model.attention_head_count,
+        model.key_value_head_count,
+        model.vocabulary_size,
+        model.expert_count,
+        model.all_reduce_count,
+        sent_bytes_per_token(model, 2),
+        sent_bytes_per_token(model, 4),
+        sent_bytes_per_token(model, 8),
+    )
+    columns = (
+        *("hidden", "layers", "heads", "kv_heads", "vocab", "experts", "all_reduces_per_forward"),
+        *("bytes_per_prompt_token_per_rank_tp2", "bytes_tp4", "bytes_tp8"),
+    )
+    assert facts == tuple(int(row[column] or 0) for column in columns)
+
+
+def test_facts_of_the_studies() -> None:
+    glm = CATALOG.models.get("glm-5.3")
+    assert (glm.hidden_size, glm.layer_count, glm.activation_value_bytes) == (6144, 78, 2)
+    assert (glm.active_parameters, glm.weight_bits_per_parameter) == (40 * 10**9, 4.5)
+    # What the study does not print is GLM-5.2's, and the entry says so.
+    stand_in = CATALOG.models.get("glm-5.2")
+    assert any("GLM-5.2" in sentence for sentence in glm.assumptions)
+    assert (glm.attention_head_count, glm.key_value_head_count) == (64, 64)
+    assert (glm.vocabulary_size, glm.expert_count) == (154_880, 256)
+    assert glm.collectives == stand_in.collectives
+    assert glm.total_parameters == stand_in.total_parameters
+    spark = CATALOG.hardware.get("dgx-spark")
+    assert (spark.memory_bytes, spark.memory_bandwidth_bytes_per_second) == (128 * 10**9, 273 * 10**9)
+    assert spark.sources
+
+
+def test_what_no_source_states_is_absent() -> None:
+    assert CATALOG.models.get("kimi-k2").total_parameters is None
+    assert CATALOG.models.get("qwen3-32b").active_parameters is None
+
+
+def test_an_entry_is_read_once_and_only_when_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    small, broken = tmp_path / "models" / "small.toml", tmp_path / "models" / "broken.toml"
+    small.write_text(SMALL_MODEL)
+    broken.write_text("= nothing")
+    catalog = Catalog(tmp_path)
+    assert catalog.models.ids == ("broken", "small")
+    assert catalog.hardware.ids == ()
+    first = catalog.models.get("small")
+    small.unlink()
+    assert catalog.models.get("small") is first
+    assert first.all_reduce_count == 3
+
+
+def test_an_unknown_id_lists_near_names() -> None:
+    with pytest.raises(NotFoundError) as raised:
+        CATALOG.models.get("glm-5.4")
+    assert raised.value.reason == "MODEL_NOT_FOUND"
+    assert raised.value.resource.name == "glm-5.4"
+    assert "glm-5.3" in raised.value.near_names
+    with pytest.raises(NotFoundError) as raised:
+        CATALOG.hardware.get("dgx-spork")
+    assert raised.value.reason == "HARDWARE_NOT_FOUND"
+    assert raised.value.near_names == ("dgx-spark",)
+
+
+def test_an_id_never_leaves_the_directory() -> None:
+    with pytest.raises(NotFoundError):
+        CATALOG.models.get("../hardware/dgx-spark")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("hidden_size = 10", "hidden_size = 0", "hidden_size: 0 is not a whole number"),
+        ("hidden_size = 10\n", "", "'hidden_size'"),
+        ("layer_count = 1\n", "", "layer_count"),
+        ("layer_count = 1", "layer_count = 1\nlayers = 1", "layers"),
+        ("attention_block_count = 1", "attention_block_count = 1\nblocks = 1", "blocks"),
+        ("[structure]", "[blocks]", "structure"),
+        ('sources = ["counted by hand"]', "sources = []", "sources"),
+        ("hidden_size = 10", "hidden_size = ten", "Invalid value"),
+        ('"Small"', '"Sm\xe4ll\x07"', "Illegal character"),
+        (
+            "activation_value_bytes = 2",
+            "activation_value_bytes = 2\ntotal_parameters = 1\nactive_parameters = 2",
+            "total",
+        ),
+    ],
+)
+def test_a_broken_model_file_is_told_with_its_name(tmp_path: Path, old: str, new: str, told: str) -> None:
+    path = tmp_path / "small.toml"
+    assert old in SMALL_MODEL
+    path.write_text(SMALL_MODEL.replace(old, new), encoding="utf-8")
+    with pytest.raises(CatalogError) as raised:
+        read_model(path)
+    assert "small.toml" in str(raised.value)
+    assert told in str(raised.value)
+
+
+def test_a_file_name_that_is_no_id_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "Small Model.toml"
+    path.write_text(SMALL_MODEL)
+    with pytest.raises(CatalogError, match="model_id"):
+        read_model(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ['sources = ["x"]', 'sources = ["x"]\ndisplay_name = "B"\nmemory_bytes = 0\nmemory_bandwidth_bytes_per_second = 1'],
+)
+def test_a_broken_hardware_file_is_told_with_its_name(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "board.toml"
+    path.write_text(content)
+    with pytest.raises(CatalogError, match=r"board\.toml"):
+        read_hardware(path)
+
+
+def test_a_file_that_is_not_there_or_not_text_is_told(tmp_path: Path) -> None:
+    with pytest.raises(CatalogError, match=r"gone\.toml"):
+        read_model(tmp_path / "gone.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(CatalogError, match=r"bytes\.toml"):
+        read_model(tmp_path / "bytes.toml")

@@ -1,0 +1,88 @@
+"""Projecting a measured TTFT to other tensor-parallel sizes."""
+
+import pytest
+
+from estimator_service.core.tp_projection import project_tp_sizes
+from linkbound.domain.errors import InvalidArgumentError
+from linkbound.domain.estimate import Basis, Effect
+from linkbound.domain.link import Link
+from linkbound.domain.tp_projection import TpProjectionRequest, TpSizeProjection
+from linkbound.domain.workload import PrefillWorkload
+from tests.unit.estimator.models import small_model
+
+# 100 tokens, 60 bytes each at TP2, 90 at TP4, over 80 bit/s: 600 and 900 s; 1,000 s of arithmetic at TP2.
+LINK = Link(line_rate_bits_per_second=80)
+TO_LINK = Link(line_rate_bits_per_second=40)
+
+
+def project(*sizes: int, baseline_size: int = 2, baseline_seconds: float = 1600) -> tuple[TpSizeProjection, ...]:
+    request = TpProjectionRequest(
+        workload=PrefillWorkload(model="small", tensor_parallel_size=baseline_size, prompt_tokens=100),
+        baseline_ttft_seconds=baseline_seconds,
+        link=LINK,
+        to_link=TO_LINK,
+        tensor_parallel_sizes=sizes,
+    )
+    return project_tp_sizes(request, small_model()).projections
+
+
+def test_the_size_of_the_baseline_is_as_measured() -> None:
+    (same,) = project(2)
+    assert same.ttft_seconds.lower == same.ttft_seconds.upper == 1600
+    assert same.ttft_seconds.lower_basis is Basis.MEASURED
+    assert (same.sent_bytes_ratio, same.compute_ratio) == (1, 1)
+    assert same.extra_ttft_fraction.upper == pytest.approx(600 / 1600)
+
+
+def test_bytes_grow_and_arithmetic_shrinks() -> None:
+    (twice,) = project(4)
+    assert twice.sent_bytes_per_rank == 9000
+    assert (twice.sent_bytes_ratio, twice.compute_ratio) == (1.5, 0.5)
+    assert twice.ttft_seconds.lower == twice.ttft_seconds.upper == pytest.approx(900 + 500)
+    assert twice.ttft_seconds.lower_basis is Basis.MIXED
+    assert twice.extra_ttft_seconds.lower == 0
+    assert twice.extra_ttft_seconds.upper == pytest.approx(900)
+    assert twice.extra_ttft_fraction.upper == pytest.approx(900 / 1400)
+    for effect in (Effect.MEMORY_FIT, Effect.FIXED_OVERHEAD, Effect.COMPUTE_OVERLAP):
+        assert effect in twice.ttft_seconds.effects_left_out
+        assert effect in twice.extra_ttft_fraction.effects_left_out
+
+
+def test_one_rank_sends_nothing_and_computes_all() -> None:
+    (alone,) = project(1)
+    assert alone.sent_bytes_per_rank == 0
+    assert alone.sent_bytes_ratio == 0
+    assert alone.ttft_seconds.lower == 2000
+    assert alone.extra_ttft_seconds.upper == alone.extra_ttft_fraction.upper == 0
+
+
+def test_from_one_rank_there_is_no_ratio_of_bytes() -> None:
+    (pair,) = project(2, baseline_size=1, baseline_seconds=2000)
+    assert pair.sent_bytes_ratio is None
+    assert pair.compute_ratio == 0.5
+    assert pair.ttft_seconds.lower == pytest.approx(600 + 1000)
+
+
+def test_a_baseline_of_nothing_but_transfers_leaves_no_arithmetic() -> None:
+    (alone,) = project(1, baseline_seconds=600)
+    assert alone.ttft_seconds.lower == 0
+    assert alone.extra_ttft_fraction.lower == alone.extra_ttft_fraction.upper == 0
+
+
+def test_infeasible_sizes_are_answered_with_their_reasons() -> None:
+    fitting, odd = project(8, 3)
+    assert fitting.feasible
+    assert fitting.reasons == ()
+    assert not odd.feasible
+    assert odd.reasons[0] == "3 ranks do not divide 8 attention heads"
+    assert odd.sent_bytes_per_rank == 8000
+    assert [fitting.tensor_parallel_size, odd.tensor_parallel_size] == [8, 3]
+
+
+def test_an_impossible_baseline_is_refused_with_every_reason() -> None:
+    with pytest.raises(InvalidArgumentError) as raised:
+        project(2, baseline_size=3, baseline_seconds=1)
+    assert [violation.field for violation in raised.value.field_violations] == [
+        "workload.tensor_parallel_size",
+        "baseline_ttft_seconds",
+    ]
