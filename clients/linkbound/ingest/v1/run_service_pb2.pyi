@@ -59,7 +59,9 @@ class CreateRunRequest(_message.Message):
     source: _builtins.str
     """Where the records come from. At most 1024 characters."""
     request_id: _builtins.str
-    """Makes a repetition recognisable; at most 128 characters. Empty: content alone decides."""
+    """Stored with the run, so that a repetition can be recognised; at most 128 characters. It is not content: a
+    repetition may carry another one.
+    """
     @_builtins.property
     def settings(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Settings as words; limits stand at `Run.settings`."""

@@ -67,8 +67,8 @@ class RunServiceServicer(object):
     """
 
     def CreateRun(self, request, context):
-        """Creates a run and freezes its prediction. Repeating it with the same content, or with the same `request_id`,
-        answers the run that exists. Errors: INVALID_ARGUMENT, ALREADY_EXISTS (RUN_EXISTS), UNAVAILABLE.
+        """Creates a run and freezes its prediction. Repeating it with the same content answers the run that exists, other
+        content does not. Errors: INVALID_ARGUMENT, ALREADY_EXISTS (RUN_EXISTS), UNAVAILABLE.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -34,8 +34,8 @@ class RunServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> RunServiceAsyncStub: ...
     CreateRun: _grpc.UnaryUnaryMultiCallable[_run_service_pb2.CreateRunRequest, _run_service_pb2.CreateRunResponse]
-    """Creates a run and freezes its prediction. Repeating it with the same content, or with the same `request_id`,
-    answers the run that exists. Errors: INVALID_ARGUMENT, ALREADY_EXISTS (RUN_EXISTS), UNAVAILABLE.
+    """Creates a run and freezes its prediction. Repeating it with the same content answers the run that exists, other
+    content does not. Errors: INVALID_ARGUMENT, ALREADY_EXISTS (RUN_EXISTS), UNAVAILABLE.
     """
     GetRun: _grpc.UnaryUnaryMultiCallable[_run_service_pb2.GetRunRequest, _run_service_pb2.GetRunResponse]
     """Returns one run. Errors: INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND)."""
@@ -54,8 +54,8 @@ class RunServiceAsyncStub(RunServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateRun: _aio.UnaryUnaryMultiCallable[_run_service_pb2.CreateRunRequest, _run_service_pb2.CreateRunResponse]  # type: ignore[assignment]
-    """Creates a run and freezes its prediction. Repeating it with the same content, or with the same `request_id`,
-    answers the run that exists. Errors: INVALID_ARGUMENT, ALREADY_EXISTS (RUN_EXISTS), UNAVAILABLE.
+    """Creates a run and freezes its prediction. Repeating it with the same content answers the run that exists, other
+    content does not. Errors: INVALID_ARGUMENT, ALREADY_EXISTS (RUN_EXISTS), UNAVAILABLE.
     """
     GetRun: _aio.UnaryUnaryMultiCallable[_run_service_pb2.GetRunRequest, _run_service_pb2.GetRunResponse]  # type: ignore[assignment]
     """Returns one run. Errors: INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND)."""
@@ -77,8 +77,8 @@ class RunServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _run_service_pb2.CreateRunRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_run_service_pb2.CreateRunResponse, _abc.Awaitable[_run_service_pb2.CreateRunResponse]]:
-        """Creates a run and freezes its prediction. Repeating it with the same content, or with the same `request_id`,
-        answers the run that exists. Errors: INVALID_ARGUMENT, ALREADY_EXISTS (RUN_EXISTS), UNAVAILABLE.
+        """Creates a run and freezes its prediction. Repeating it with the same content answers the run that exists, other
+        content does not. Errors: INVALID_ARGUMENT, ALREADY_EXISTS (RUN_EXISTS), UNAVAILABLE.
         """
 
     @_abc_1.abstractmethod

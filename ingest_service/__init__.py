@@ -1,0 +1,1 @@
+"""The ingest service: measurements into DuckDB, and predictions held against them."""

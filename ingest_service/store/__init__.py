@@ -1,0 +1,1 @@
+"""The DuckDB store: one writer, many readers, numbered migrations."""

@@ -1,0 +1,33 @@
+CREATE TABLE series (
+    series_id INTEGER PRIMARY KEY,
+    run_id VARCHAR NOT NULL,
+    writer_id VARCHAR NOT NULL,
+    metric VARCHAR NOT NULL,
+    node VARCHAR NOT NULL,
+    device VARCHAR NOT NULL,
+    port INTEGER NOT NULL,
+    unit_bytes INTEGER NOT NULL,
+    counter_bits INTEGER NOT NULL
+);
+COMMENT ON TABLE series IS 'Counters and gauges that sample streams carry, one row per run, writer and descriptor.';
+COMMENT ON COLUMN series.series_id IS 'Number of the series in this store.';
+COMMENT ON COLUMN series.run_id IS 'The run.';
+COMMENT ON COLUMN series.writer_id IS 'Writer that appends it.';
+COMMENT ON COLUMN series.metric IS 'What is read, as the system names it: port_xmit_data.';
+COMMENT ON COLUMN series.node IS 'Host that reads it.';
+COMMENT ON COLUMN series.device IS 'Device: mlx5_0, eth0. Empty where there is none.';
+COMMENT ON COLUMN series.port IS 'Port of the device, from 1; 0 where it has none.';
+COMMENT ON COLUMN series.unit_bytes IS 'Bytes of one count; 0 where it does not count bytes.';
+COMMENT ON COLUMN series.counter_bits IS 'Bits after which the counter wraps: 32 or 64; 0 for a gauge.';
+
+CREATE TABLE counter_samples (
+    series_id INTEGER NOT NULL,
+    time_ns BIGINT NOT NULL,
+    value BIGINT NOT NULL,
+    read_duration_ns BIGINT
+);
+COMMENT ON TABLE counter_samples IS 'Raw readings, in the order in which they were committed.';
+COMMENT ON COLUMN counter_samples.series_id IS 'The series.';
+COMMENT ON COLUMN counter_samples.time_ns IS 'CLOCK_MONOTONIC of the node before the read.';
+COMMENT ON COLUMN counter_samples.value IS 'The reading as it is; series.unit_bytes gives its unit.';
+COMMENT ON COLUMN counter_samples.read_duration_ns IS 'How long the read took. NULL: not known.';

@@ -1,0 +1,84 @@
+"""Reads of the store, each on a cursor of its own and on one snapshot; safe from any thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import duckdb
+
+from ingest_service.core.measured import MeasuredRecords
+from ingest_service.core.page_token import PagePosition, decode_page_token, encode_page_token
+from ingest_service.store.database import broken_store_error, closed_store_error
+from ingest_service.store.record_tables import COLLECTIVE_RESULTS, METRIC_AGGREGATES, REQUEST_RECORDS, TRAINING_STEPS
+from ingest_service.store.run_commands import existing_run
+from ingest_service.store.run_table import count_rows, select_runs
+from ingest_service.store.transactions import BREAKING_ERRORS
+from linkbound.domain.paging import Page, PageRequest
+from linkbound.domain.run import Run, RunDetails
+
+
+class Reader:
+    """Reads what is committed, while the writer writes.
+
+    Errors of every method besides its own: UnavailableError (STORE_CLOSED, STORE_BROKEN).
+    """
+
+    def __init__(self, root: duckdb.DuckDBPyConnection, broken_by: Callable[[], str | None]) -> None:
+        self._root = root
+        self._broken_by = broken_by
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def get_run(self, run_id: str) -> RunDetails:
+        """A run with its prediction and its row counts. Raises NotFoundError."""
+        with self._snapshot() as cursor:
+            return RunDetails(run=existing_run(cursor, run_id).run, row_counts=count_rows(cursor, run_id))
+
+    def list_runs(self, request: PageRequest) -> Page[Run]:
+        """One page of runs, newest first, without their predictions. Raises InvalidArgumentError on `page_token`."""
+        after = decode_page_token(request.page_token)
+        limit = request.effective_page_size
+        with self._snapshot() as cursor:
+            runs = select_runs(cursor, after, limit + 1)
+        if len(runs) <= limit:
+            return Page(entries=runs)
+        last = runs[limit - 1]
+        token = encode_page_token(PagePosition(create_time=last.create_time, run_id=last.run_id))
+        return Page(entries=runs[:limit], next_page_token=token)
+
+    def read_measured(self, run_id: str) -> tuple[Run, MeasuredRecords]:
+        """A run with its prediction, and everything measured in it. Raises NotFoundError."""
+        with self._snapshot() as cursor:
+            run = existing_run(cursor, run_id).run
+            records = MeasuredRecords(
+                aggregates=METRIC_AGGREGATES.select(cursor, run_id),
+                requests=REQUEST_RECORDS.select(cursor, run_id),
+                collectives=COLLECTIVE_RESULTS.select(cursor, run_id),
+                training_steps=TRAINING_STEPS.select(cursor, run_id),
+            )
+        return run, records
+
+    def close(self) -> None:
+        """Lets no new read begin."""
+        with self._lock:
+            self._closed = True
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        cause = self._broken_by()
+        if cause is not None:
+            raise broken_store_error(cause)
+        with self._lock:
+            if self._closed:
+                raise closed_store_error()
+            cursor = self._root.cursor()
+        try:
+            cursor.begin()
+            yield cursor
+        except BREAKING_ERRORS as error:
+            raise broken_store_error(str(error)) from error
+        finally:
+            # Ends the transaction too: nothing was written in it.
+            cursor.close()

@@ -1,0 +1,84 @@
+"""Creates, seals and deletes runs, each in one transaction on the connection that writes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import duckdb
+
+from ingest_service.core.digest import digest_of_run
+from ingest_service.store.run_table import (
+    StoredRun,
+    count_rows,
+    delete_run_rows,
+    insert_run,
+    mark_sealed,
+    run_not_found,
+    select_run,
+)
+from ingest_service.store.transactions import transaction
+from linkbound.domain.errors import AlreadyExistsError, FailedPreconditionError, Resource
+from linkbound.domain.run import CreateRunRequest, Run, RunRowCounts, RunState, SealRunRequest
+
+
+def create_run(connection: duckdb.DuckDBPyConnection, request: CreateRunRequest, now: datetime) -> Run:
+    """Creates a run, or returns the one that was created with the same content.
+
+    Content alone decides: a repetition may carry another `request_id` or none.
+
+    Raises AlreadyExistsError (RUN_EXISTS) where the id belongs to a run with other content.
+    """
+    digest = digest_of_run(request)
+    with transaction(connection):
+        if select_run(connection, request.run_id) is None:
+            insert_run(connection, request, digest, now)
+        stored = existing_run(connection, request.run_id)
+    if stored.content_digest != digest:
+        raise AlreadyExistsError(
+            f"run {request.run_id!r} exists with other content",
+            resource=Resource("run", request.run_id),
+            reason="RUN_EXISTS",
+            metadata={"run": request.run_id},
+        )
+    return stored.run
+
+
+def seal_run(connection: duckdb.DuckDBPyConnection, request: SealRunRequest, now: datetime) -> Run:
+    """Seals a run, or returns it as it is where it is sealed already.
+
+    Raises NotFoundError, or FailedPreconditionError (ROW_COUNT_MISMATCH) where it holds other rows than expected.
+    """
+    with transaction(connection):
+        run = existing_run(connection, request.run_id).run
+        if request.expected_row_count is not None:
+            _check_row_count(connection, request.run_id, request.expected_row_count)
+        if run.state is RunState.OPEN:
+            mark_sealed(connection, request.run_id, now)
+        return existing_run(connection, request.run_id).run
+
+
+def delete_run(connection: duckdb.DuckDBPyConnection, run_id: str) -> RunRowCounts:
+    """Deletes a run with everything in it, its ledger too, and returns what it held. Raises NotFoundError."""
+    with transaction(connection):
+        existing_run(connection, run_id)
+        counts = count_rows(connection, run_id)
+        delete_run_rows(connection, run_id)
+    return counts
+
+
+def existing_run(connection: duckdb.DuckDBPyConnection, run_id: str) -> StoredRun:
+    """The run. Raises NotFoundError with near names."""
+    stored = select_run(connection, run_id)
+    if stored is None:
+        raise run_not_found(connection, run_id)
+    return stored
+
+
+def _check_row_count(connection: duckdb.DuckDBPyConnection, run_id: str, expected: int) -> None:
+    stored = count_rows(connection, run_id).total_row_count
+    if stored != expected:
+        raise FailedPreconditionError(
+            f"run {run_id} holds {stored} rows, not {expected}; it stays as it is",
+            reason="ROW_COUNT_MISMATCH",
+            metadata={"run": run_id, "expectedRowCount": str(expected), "storedRowCount": str(stored)},
+        )

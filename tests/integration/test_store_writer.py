@@ -1,0 +1,144 @@
+"""The writer thread when something goes wrong inside: one append must not take others with it."""
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from ingest_service.core.append import Append, AppendKind
+from ingest_service.core.samples import SeriesReadings
+from ingest_service.settings import StoreSettings
+from ingest_service.store.append_committer import AppendRows, RecordRows
+from ingest_service.store.database import broken_error, open_database
+from ingest_service.store.record_tables import METRIC_AGGREGATES
+from ingest_service.store.sample_tables import sample_rows
+from ingest_service.store.writer import Writer
+from linkbound.domain.errors import InternalError, OutOfRangeError, ResourceExhaustedError, UnavailableError
+from linkbound.domain.run import CreateRunRequest
+from linkbound.domain.samples import BatchOutcome
+from tests.integration.store_content import RUN, TX, GatedClock, aggregate, rows
+
+
+@pytest.fixture
+def clock() -> GatedClock:
+    return GatedClock()
+
+
+@pytest.fixture
+def root(tmp_path: Path, clock: GatedClock) -> Iterator[duckdb.DuckDBPyConnection]:
+    with open_database(StoreSettings(path=tmp_path / "linkbound.duckdb"), clock) as connection:
+        yield connection
+
+
+@pytest.fixture
+def writer(tmp_path: Path, clock: GatedClock, root: duckdb.DuckDBPyConnection) -> Iterator[Writer]:
+    thread = Writer(root.cursor(), StoreSettings(path=tmp_path / "linkbound.duckdb"), clock)
+    thread.create_run(CreateRunRequest(run_id=RUN))
+    yield thread
+    thread.close()
+
+
+def rows_of(number: int, table: pa.Table, writer_id: str) -> AppendRows:
+    append = Append(
+        run_id=RUN, writer_id=writer_id, sequence_number=number, kind=AppendKind.UNARY, digest=str(number).encode()
+    )
+    return AppendRows(append=append, rows=RecordRows("metric_aggregates", table), row_count=table.num_rows)
+
+
+def good(number: int, writer_id: str) -> AppendRows:
+    return rows_of(
+        number, METRIC_AGGREGATES.rows(RUN, writer_id, number, [aggregate(f"{writer_id} {number}")]), writer_id
+    )
+
+
+def bad(number: int, writer_id: str) -> AppendRows:
+    """Rows that the table refuses: the subject is missing."""
+    table = METRIC_AGGREGATES.rows(RUN, writer_id, number, [aggregate()])
+    position = table.schema.get_field_index("subject")
+    return rows_of(number, table.set_column(position, "subject", pa.nulls(1, pa.string())), writer_id)
+
+
+def submitted_together(writer: Writer, clock: GatedClock, *appends: AppendRows) -> list[Future[BatchOutcome]]:
+    """Submits the appends so that they make up one group."""
+    clock.close_gate()
+    writer.append(good(1, "first"), 1)
+    assert clock.reached.wait(60)
+    futures = [writer.append(append, 1) for append in appends]
+    clock.gate.set()
+    return futures
+
+
+def test_an_append_that_cannot_be_stored_fails_alone(tmp_path: Path, writer: Writer, clock: GatedClock) -> None:
+    before, failed, after = submitted_together(writer, clock, good(1, "a"), bad(1, "b"), good(1, "c"))
+    assert before.result(60).committed_sequence_number == 1
+    assert after.result(60).committed_sequence_number == 1
+    error = failed.exception(60)
+    assert isinstance(error, InternalError)
+    assert isinstance(error.__cause__, duckdb.ConstraintException)
+    assert writer.healthy
+
+
+def test_what_its_writer_sent_behind_it_is_a_gap_and_not_a_hole(
+    tmp_path: Path, root: duckdb.DuckDBPyConnection, writer: Writer, clock: GatedClock
+) -> None:
+    first, failed, behind = submitted_together(writer, clock, good(1, "a"), bad(2, "a"), good(3, "a"))
+    assert first.result(60).committed_sequence_number == 1
+    assert isinstance(failed.exception(60), InternalError)
+    gap = behind.exception(60)
+    assert isinstance(gap, OutOfRangeError)
+    assert gap.metadata["expectedSequenceNumber"] == "2"
+    assert writer.append(good(2, "a"), 1).result(60).committed_sequence_number == 2
+    stored = root.execute("SELECT subject FROM metric_aggregates WHERE writer_id = 'a' ORDER BY rowid").fetchall()
+    assert stored == [("a 1",), ("a 2",)]
+
+
+def test_a_series_that_a_failed_group_registered_is_registered_again(
+    root: duckdb.DuckDBPyConnection, writer: Writer, clock: GatedClock
+) -> None:
+    readings = SeriesReadings(series=TX, time_ns=(1, 2), value=(3, 4), read_duration_ns=())
+    append = Append(run_id=RUN, writer_id="s", sequence_number=1, kind=AppendKind.STREAM, digest=b"1")
+    samples = AppendRows(append=append, rows=sample_rows([readings]), row_count=2)
+    stored, failed = submitted_together(writer, clock, samples, bad(1, "b"))
+    assert stored.result(60).committed_sequence_number == 1
+    assert isinstance(failed.exception(60), InternalError)
+    joined = root.execute("SELECT metric, value FROM counter_samples JOIN series USING (series_id)").fetchall()
+    assert sorted(joined) == [(TX.metric, 3), (TX.metric, 4)]
+
+
+def test_a_command_that_fails_stops_nothing(root: duckdb.DuckDBPyConnection, writer: Writer) -> None:
+    root.execute("DROP TABLE settings")
+    with pytest.raises(InternalError):
+        writer.create_run(CreateRunRequest(run_id="x"))
+    root.execute("CREATE TABLE settings (run_id VARCHAR, key VARCHAR, value VARCHAR)")
+    assert writer.append(good(1, "a"), 1).result(60).committed_sequence_number == 1
+
+
+def test_a_connection_that_is_lost_breaks_the_store_and_says_so(tmp_path: Path) -> None:
+    clock = GatedClock()
+    settings = StoreSettings(path=tmp_path / "linkbound.duckdb")
+    with open_database(settings, clock) as root:
+        connection = root.cursor()
+        writer = Writer(connection, settings, clock)
+        writer.create_run(CreateRunRequest(run_id=RUN))
+        assert writer.append(good(1, "a"), 1).result(60).committed_sequence_number == 1
+        connection.close()
+        lost = writer.append(good(2, "a"), 1).exception(60)
+        assert isinstance(lost, UnavailableError)
+        assert lost.reason == "STORE_BROKEN"
+        writer.close()
+        assert not writer.healthy
+        with pytest.raises(UnavailableError) as caught:
+            writer.append(good(3, "a"), 1)
+        assert caught.value.reason == "STORE_BROKEN"
+    assert rows(tmp_path, "SELECT max(sequence_number) FROM ledger") == [(1,)]
+
+
+def test_a_full_disk_is_told_from_other_faults() -> None:
+    full = broken_error(duckdb.TransactionException("Failed to commit: Could not write: No space left on device"))
+    assert isinstance(full, ResourceExhaustedError)
+    assert full.reason == "DISK_FULL"
+    assert full.retry_delay_seconds is None
+    assert isinstance(broken_error(duckdb.FatalException("invalidated")), UnavailableError)

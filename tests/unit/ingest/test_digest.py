@@ -1,0 +1,121 @@
+"""Equal content has an equal digest, other content another one."""
+
+import hashlib
+
+import attrs
+import pytest
+
+from ingest_service.core.digest import digest_of_batch, digest_of_records, digest_of_run
+from linkbound.domain.estimate import Effect, Estimate
+from linkbound.domain.metric import Metric, Spread
+from linkbound.domain.prediction import PredictedValue, Prediction
+from linkbound.domain.records import MetricAggregate, RequestRecord, TrainingStep
+from linkbound.domain.run import CreateRunRequest, Setting
+from linkbound.domain.samples import SampleBatch, SampleColumns, SeriesDescriptor
+
+RECORD = RequestRecord(subject="P1", round_index=0, request_index=0, prompt_tokens=8, output_tokens=8, send_ns=1)
+TX = SeriesDescriptor(metric="tx", node="spark1")
+RX = SeriesDescriptor(metric="rx", node="spark1")
+
+
+def batch(*columns: SampleColumns) -> SampleBatch:
+    return SampleBatch(sequence_number=1, columns=columns)
+
+
+def test_the_digest_stays_what_ledgers_already_hold() -> None:
+    text = (
+        b"RequestRecord(output_tokens=8,prompt_tokens=8,request_index=0,round_index=0,"
+        b"send_ns=1,send_time_unix_ns=0,subject='P1')"
+    )
+    expected = hashlib.blake2b(len(text).to_bytes(8, "big") + text, digest_size=16)
+    assert digest_of_records([RECORD]) == expected.digest()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        [attrs.evolve(RECORD, send_ns=2)],
+        [attrs.evolve(RECORD, ttft_ns=1)],
+        [attrs.evolve(RECORD, subject="P2")],
+        [RECORD, RECORD],
+        [],
+        [TrainingStep(subject="P1", node_count=1, step_seconds=1.0)],
+    ],
+)
+def test_other_records_have_another_digest(other: list[RequestRecord]) -> None:
+    assert digest_of_records(other) != digest_of_records([RECORD])
+
+
+def test_records_that_run_together_as_text_differ() -> None:
+    def aggregate(subject: str, source: str) -> MetricAggregate:
+        return MetricAggregate(metric=Metric.TTFT_SECONDS, subject=subject, value=Spread(mean=1.0), source=source)
+
+    assert digest_of_records([aggregate("a,source=b", "c")]) != digest_of_records([aggregate("a", "b,source=c")])
+    assert digest_of_records([aggregate("a'", "b")]) != digest_of_records([aggregate("a", "'b")])
+
+
+def test_a_whole_number_counts_the_same_as_int_and_as_float() -> None:
+    as_int = MetricAggregate(metric=Metric.TTFT_SECONDS, subject="P1", value=Spread(mean=2))
+    as_float = MetricAggregate(metric=Metric.TTFT_SECONDS, subject="P1", value=Spread(mean=2.0))
+    close = MetricAggregate(metric=Metric.TTFT_SECONDS, subject="P1", value=Spread(mean=2.0000000000000004))
+    assert digest_of_records([as_int]) == digest_of_records([as_float])
+    assert digest_of_records([close]) != digest_of_records([as_float])
+
+
+def test_series_count_by_what_they_are_and_not_by_their_index() -> None:
+    first = batch(SampleColumns(series_index=0, time_ns=(1,), value=(2,)))
+    second = batch(SampleColumns(series_index=1, time_ns=(1,), value=(2,)))
+    assert digest_of_batch(first, (TX, RX)) == digest_of_batch(second, (RX, TX))
+    assert digest_of_batch(first, (TX, RX)) != digest_of_batch(second, (TX, RX))
+
+
+def test_readings_do_not_move_between_columns_and_series_unnoticed() -> None:
+    series = (TX, RX)
+    together = batch(SampleColumns(series_index=0, time_ns=(1, 2), value=(3, 4)))
+    shifted = batch(SampleColumns(series_index=0, time_ns=(1,), value=(2, 3, 4)))
+    split = batch(
+        SampleColumns(series_index=0, time_ns=(1,), value=(3,)), SampleColumns(series_index=1, time_ns=(2,), value=(4,))
+    )
+    with_durations = batch(SampleColumns(series_index=0, time_ns=(1, 2), value=(3, 4), read_duration_ns=(0, 0)))
+    assert len({digest_of_batch(b, series) for b in (together, shifted, split, with_durations)}) == 4
+
+
+def test_malformed_batches_have_digests_too() -> None:
+    unknown = batch(SampleColumns(series_index=7, time_ns=(1,), value=(2,)))
+    huge = batch(SampleColumns(series_index=0, time_ns=(2**70,), value=(2,)))
+    assert digest_of_batch(unknown, (TX,)) != digest_of_batch(huge, (TX,))
+    assert digest_of_batch(huge, (TX,)) == digest_of_batch(huge, (TX,))
+
+
+RUN = CreateRunRequest(
+    run_id="r",
+    settings=(Setting(key="a", value="1"), Setting(key="b", value="2")),
+    prediction=Prediction(
+        estimator_version="1",
+        values=(
+            PredictedValue(
+                metric=Metric.TTFT_SECONDS,
+                subject="P1",
+                estimate=Estimate(lower=0.0, effects_left_out=(Effect.RATE_RAMP,)),
+            ),
+        ),
+    ),
+)
+
+
+def test_neither_the_request_id_nor_the_order_of_settings_is_content_of_a_run() -> None:
+    again = attrs.evolve(RUN, request_id="x", settings=tuple(reversed(RUN.settings)))
+    assert digest_of_run(again) == digest_of_run(RUN)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        attrs.evolve(RUN, display_name="x"),
+        attrs.evolve(RUN, prediction=None),
+        attrs.evolve(RUN, settings=RUN.settings[:1]),
+        attrs.evolve(RUN, settings=(Setting(key="a", value="2"), Setting(key="b", value="1"))),
+    ],
+)
+def test_everything_else_is(other: CreateRunRequest) -> None:
+    assert digest_of_run(other) != digest_of_run(RUN)
