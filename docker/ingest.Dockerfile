@@ -1,5 +1,7 @@
 # The ingest service. Build from the root of the repository:
 #   docker build -f docker/ingest.Dockerfile -t linkbound-ingest .
+# It refuses to serve other machines in the clear: give LINKBOUND_SERVER_TLS_* files, or, behind something that
+# encrypts, LINKBOUND_SERVER_ALLOW_PLAINTEXT=true as the compose file does.
 
 FROM python:3.12-slim AS build
 WORKDIR /build

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from estimator_service.settings import server_settings_from_environment
+from linkbound.domain.errors import InvalidArgumentError
 from tests.packaging.project import ROOT, project_table
 
 DOCKERFILES = sorted(ROOT.joinpath("docker").glob("*.Dockerfile"))
@@ -121,12 +123,29 @@ def test_compose_publishes_the_exposed_port(path: Path) -> None:
     assert f'"127.0.0.1:{exposed}:{exposed}"' in COMPOSE.read_text()
 
 
+def compose_environment(service: str) -> dict[str, str]:
+    """Returns the variables that compose gives a service."""
+    block = re.search(rf"^  {service}:$(.*?)(?=^  \S|^\S|\Z)", COMPOSE.read_text(), re.MULTILINE | re.DOTALL)
+    assert block is not None
+    return dict(re.findall(r'^      (LINKBOUND_[A-Z_]+): "(.*)"$', block[1], re.MULTILINE))
+
+
+@pytest.mark.parametrize("path", DOCKERFILES, ids=dockerfile_id)
+def test_the_address_of_the_image_needs_what_compose_sets_and_no_more(path: Path) -> None:
+    command = exec_form(path, "ENTRYPOINT")
+    address = {"LINKBOUND_SERVER_HOST": command[command.index("--host") + 1]}
+    with pytest.raises(InvalidArgumentError, match="LINKBOUND_SERVER_HOST"):
+        server_settings_from_environment(address)
+    settings = server_settings_from_environment({**address, **compose_environment(path.stem)})
+    assert settings.host == "0.0.0.0"
+
+
 @pytest.mark.parametrize("path", DOCKERFILES, ids=dockerfile_id)
 def test_the_entry_point_serves_and_the_health_check_sees_it(path: Path, tmp_path: Path) -> None:
     (exposed,) = [int(arguments) for name, arguments in instructions(path) if name == "EXPOSE"]
     port = free_port()
     health = outside_image(exec_form(path, "HEALTHCHECK"), exposed, port)
-    environment = {**os.environ, "LINKBOUND_DATA": str(tmp_path / "data")}
+    environment = {**os.environ, **compose_environment(path.stem), "LINKBOUND_DATA": str(tmp_path / "data")}
 
     def health_exit_code() -> int:
         return subprocess.run(health, env=environment, capture_output=True, check=False).returncode

@@ -25,7 +25,7 @@ _LARGEST_WIDTH = 10**6
 _LARGEST_COUNT = 10**5
 _LARGEST_PARAMETERS = 10**15
 LARGEST_MESSAGE_BYTES_PER_ROW = 35_000_000
-"""Payload of one row over all collectives of its scope. The largest workload, sent with headers, stays within 64 bits."""
+"""Payload of one row over all collectives of its scope: the largest workload, with headers, stays within 64 bits."""
 
 _NOTES = sequence(0, 100, text(1024, minimum_length=1))
 _PARAMETERS = optional(whole(0, _LARGEST_PARAMETERS))

@@ -38,7 +38,7 @@ class TpProjectionRequest(Checked, CrossChecked):
 
 @frozen(kw_only=True)
 class TpSizeProjection:
-    """One tensor-parallel size; ratios are to the size of the baseline. No bytes ratio where that size sends nothing."""
+    """One tensor-parallel size; ratios are to the size of the baseline, no bytes ratio where that sends nothing."""
 
     tensor_parallel_size: int
     sent_bytes_per_rank: int

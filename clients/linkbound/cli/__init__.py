@@ -1,0 +1,1 @@
+"""The command `linkbound`. Nothing heavy is imported before a sub-command needs it."""

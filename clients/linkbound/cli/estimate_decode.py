@@ -1,0 +1,104 @@
+"""`linkbound estimate decode`."""
+
+from __future__ import annotations
+
+import click
+
+from linkbound.cli import text
+from linkbound.cli.connect import estimator_client
+from linkbound.cli.failures import naming
+from linkbound.cli.options import LINK_FIELDS, Links, Reply, links_option, model_option, reply_option
+from linkbound.cli.output import print_message, print_text
+from linkbound.cli.params import REAL, WHOLE
+from linkbound.cli.table import pairs
+from linkbound.domain.decode import DecodeEstimate
+
+_FIELDS = {
+    "model": "--model",
+    "hardware": "--hardware",
+    "workload.model": "--model",
+    "workload.tensor_parallel_size": "--tp",
+    "workload.request_count": "--requests",
+    "workload.draft_token_count": "--draft-tokens",
+    "workload.acceptance_length_tokens": "--acceptance-length",
+    "workload.hardware": "--hardware",
+    **LINK_FIELDS,
+}
+
+
+@click.command()
+@model_option
+@click.option("--tp", type=WHOLE, required=True, help="Tensor-parallel size: ranks, one per node.")
+@click.option("--requests", type=WHOLE, default=1, show_default=True, help="Requests that generate at the same time.")
+@click.option("--draft-tokens", type=WHOLE, default=0, show_default=True, help="Drafts that a pass checks per request.")
+@click.option("--acceptance-length", type=REAL, help="Tokens that a pass yields per request on average.")
+@click.option("--hardware", default="dgx-spark", show_default=True, help="Accelerator of the catalogue; '' for none.")
+@links_option()
+@reply_option("estimator")
+@naming(_FIELDS)
+def decode(
+    *,
+    model: str,
+    tp: int,
+    requests: int,
+    draft_tokens: int,
+    acceptance_length: float | None,
+    hardware: str,
+    links: Links,
+    reply: Reply,
+) -> None:
+    """Bytes, pass floor and traffic while tokens are generated."""
+    with estimator_client(reply.target) as estimator:
+        answer = estimator.estimate_decode(
+            model=model,
+            tensor_parallel_size=tp,
+            request_count=requests,
+            draft_token_count=draft_tokens,
+            acceptance_length_tokens=acceptance_length,
+            hardware=hardware,
+            link=links.link,
+            to_link=links.to_link,
+        )
+    if reply.as_json:
+        from linkbound.convert.decode import decode_estimate_to_proto
+
+        print_message(decode_estimate_to_proto(answer))
+    else:
+        print_text(_headline(answer), pairs(_details(answer, hardware)))
+
+
+def _headline(answer: DecodeEstimate) -> str:
+    about = f"{answer.request_count} x {answer.model} on TP{answer.tensor_parallel_size}"
+    floor = f"a pass takes at least {text.seconds(answer.pass_seconds.lower)}"
+    if answer.extra_pass_seconds is None:
+        return f"{floor}: {about}, {text.bits_per_second(answer.link.effective_bits_per_second)}"
+    rates = text.bits_per_second(answer.link.effective_bits_per_second)
+    if answer.to_link is not None:
+        rates += f" to {text.bits_per_second(answer.to_link.effective_bits_per_second)}"
+    outer = text.outer_end(answer.extra_pass_seconds)
+    return f"at most {text.signed_seconds(outer)} per pass, and {floor}: {about}, {rates}"
+
+
+def _details(answer: DecodeEstimate, hardware: str) -> list[tuple[str, str]]:
+    rows = [
+        ("token rows per pass", f"{answer.rows_per_pass}"),
+        ("all-reduces per pass", f"{answer.all_reduce_count}"),
+        ("message bytes of one all-reduce", text.size_bytes(answer.message_bytes_per_all_reduce)),
+        ("sent bytes of one all-reduce, one rank", text.size_bytes(answer.sent_bytes_per_all_reduce)),
+        ("time to send them, without latency", text.seconds(answer.send_seconds_per_all_reduce)),
+        ("logits gather, one rank", text.size_bytes(answer.logits_gather_bytes_per_rank)),
+        ("sent bytes per pass, one rank", text.size_bytes(answer.sent_bytes_per_pass)),
+        ("pass", text.interval(answer.pass_seconds, text.seconds)),
+        ("traffic", text.interval(answer.traffic_bits_per_second, text.bits_per_second)),
+    ]
+    if answer.active_weight_bytes_per_rank is not None:
+        rows.append(("weights read per pass, one rank", text.size_bytes(answer.active_weight_bytes_per_rank)))
+    if answer.extra_pass_seconds is not None:
+        rows.append(("extra pass time", text.interval(answer.extra_pass_seconds, text.signed_seconds)))
+    if answer.output_tokens_per_second is not None:
+        rows.append(("output of one request", text.interval(answer.output_tokens_per_second, text.tokens_per_second)))
+    rows += [("hardware", hardware or "none"), ("link", text.rate_note(answer.link))]
+    if answer.to_link is not None:
+        rows.append(("new link", text.rate_note(answer.to_link)))
+    rows.append(("left out", text.left_out(answer.pass_seconds, answer.extra_pass_seconds)))
+    return rows + text.assumed(answer.assumptions)

@@ -1,0 +1,175 @@
+"""`linkbound estimate prefill`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from linkbound.cli import text
+from linkbound.cli.connect import estimator_client
+from linkbound.cli.failures import naming
+from linkbound.cli.options import LINK_FIELDS, Links, Reply, links_option, model_option, reply_option
+from linkbound.cli.output import print_json, print_message, print_text
+from linkbound.cli.params import SECONDS, TOKENS, TOKENS_LIST, WHOLE
+from linkbound.cli.table import Column, pairs, right, table
+from linkbound.domain.prefill import PrefillEstimate
+
+_FIELDS = {
+    "model": "--model",
+    "workload.model": "--model",
+    "workload.tensor_parallel_size": "--tp",
+    "workload.prompt_tokens": "--prompt-tokens",
+    "workload.request_count": "--requests",
+    "workload.max_num_batched_tokens": "--max-num-batched-tokens",
+    "baseline_ttft_seconds": "--baseline-ttft",
+    **LINK_FIELDS,
+}
+
+
+@click.command()
+@model_option
+@click.option("--tp", type=WHOLE, required=True, help="Tensor-parallel size: ranks, one per node.")
+@click.option("--prompt-tokens", type=TOKENS_LIST, required=True, help="Tokens of each prompt: 8192, 8k, or 1k,8k,32k.")
+@click.option("--requests", type=WHOLE, default=1, show_default=True, help="Prompts that arrive together.")
+@click.option("--baseline-ttft", type=SECONDS, help="Measured TTFT over --link, of the last of --requests.")
+@click.option("--max-num-batched-tokens", type=TOKENS, help="Tokens of one pass at most; shows one pass.")
+@links_option()
+@reply_option("estimator")
+@naming(_FIELDS)
+def prefill(
+    *,
+    model: str,
+    tp: int,
+    prompt_tokens: Sequence[int],
+    requests: int,
+    baseline_ttft: float | None,
+    max_num_batched_tokens: int | None,
+    links: Links,
+    reply: Reply,
+) -> None:
+    """Bytes on the wire and time bound of prompts that arrive together."""
+    with estimator_client(reply.target) as estimator:
+        answers = [
+            estimator.estimate_prefill(
+                model=model,
+                tensor_parallel_size=tp,
+                prompt_tokens=tokens,
+                request_count=requests,
+                max_num_batched_tokens=max_num_batched_tokens,
+                link=links.link,
+                to_link=links.to_link,
+                baseline_ttft_seconds=baseline_ttft,
+            )
+            for tokens in prompt_tokens
+        ]
+    if reply.as_json:
+        _print_json(answers)
+    elif len(answers) == 1:
+        print_text(_headline(answers[0]), pairs(_details(answers[0])))
+    else:
+        print_text(_headline_of_many(answers), _table(answers), pairs(_links(answers[0])))
+
+
+def _print_json(answers: Sequence[PrefillEstimate]) -> None:
+    from linkbound.convert.json import message_to_json
+    from linkbound.convert.prefill import prefill_estimate_to_proto
+
+    messages = [prefill_estimate_to_proto(answer) for answer in answers]
+    if len(messages) == 1:
+        print_message(messages[0])
+    else:
+        print_json({"results": [message_to_json(message) for message in messages]})
+
+
+def _headline(answer: PrefillEstimate) -> str:
+    requests = f"{answer.request_count} x " if answer.request_count > 1 else ""
+    about = f"{requests}{answer.prompt_tokens:,} prompt tokens of {answer.model} on TP{answer.tensor_parallel_size}"
+    return f"{_cost(answer)}: {about}, {_rates(answer)}"
+
+
+def _headline_of_many(answers: Sequence[PrefillEstimate]) -> str:
+    largest = max(answers, key=lambda answer: answer.prompt_tokens)
+    about = f"{largest.model} on TP{largest.tensor_parallel_size}, up to {largest.prompt_tokens:,} prompt tokens"
+    return f"{_cost(largest)}: {about}, {_rates(largest)}"
+
+
+def _cost(answer: PrefillEstimate) -> str:
+    """The answer in a few words: what changes, or what the link has to carry."""
+    extra, fraction = answer.extra_ttft_seconds, answer.extra_ttft_fraction
+    if extra is None:
+        carried = text.size_bytes(answer.sent_bytes_per_rank)
+        return f"at least {text.seconds(answer.network_seconds.lower)} of network time, {carried} sent per rank"
+    share = "" if fraction is None else f" ({text.signed_percent(text.outer_end(fraction))})"
+    which = "the first token" if answer.request_count == 1 else "the last first token"
+    return f"at most {text.signed_seconds(text.outer_end(extra))}{share} until {which}"
+
+
+def _rates(answer: PrefillEstimate) -> str:
+    rates = text.bits_per_second(answer.link.effective_bits_per_second)
+    if answer.to_link is not None:
+        rates += f" to {text.bits_per_second(answer.to_link.effective_bits_per_second)}"
+    return rates
+
+
+def _details(answer: PrefillEstimate) -> list[tuple[str, str]]:
+    rows = [
+        ("all-reduces per pass", f"{answer.all_reduce_count}"),
+        ("sent bytes per prompt token, one rank", text.size_bytes(answer.sent_bytes_per_prompt_token)),
+        ("sent bytes, one rank", text.size_bytes(answer.sent_bytes_per_rank)),
+        (
+            "counter bytes, one rank",
+            f"{text.size_bytes(answer.counter_bytes_per_rank)} at RoCE MTU {answer.link.roce_mtu_bytes}",
+        ),
+        ("logits gather, one rank", text.size_bytes(answer.logits_gather_bytes_per_rank)),
+        ("network time", text.interval(answer.network_seconds, text.seconds)),
+    ]
+    if answer.full_pass is not None:
+        one = answer.full_pass
+        rows += [
+            (f"all-reduce of {one.tokens:,} tokens", f"{text.size_bytes(one.message_bytes_per_all_reduce)} message"),
+            ("  sent by one rank", text.size_bytes(one.sent_bytes_per_all_reduce)),
+            ("  ring steps", f"{one.ring_step_count} of {text.size_bytes(one.sent_bytes_per_ring_step)}"),
+            ("  time to send", text.seconds(one.send_seconds_per_all_reduce)),
+        ]
+    if answer.extra_ttft_seconds is not None:
+        rows.append(("extra TTFT", text.interval(answer.extra_ttft_seconds, text.signed_seconds)))
+    if answer.extra_ttft_fraction is not None:
+        rows.append(("extra TTFT over the baseline", text.interval(answer.extra_ttft_fraction, text.signed_percent)))
+    if answer.nominal_extra_ttft_seconds is not None:
+        nominal = text.interval(answer.nominal_extra_ttft_seconds, text.signed_seconds)
+        rows.append(("extra TTFT at line rates, no bound", nominal))
+    rows.append(("TTFT", text.interval(answer.ttft_seconds, text.seconds)))
+    if answer.network_share_fraction is not None:
+        rows.append(("network share of the baseline", text.percent(answer.network_share_fraction)))
+    return rows + _links(answer)
+
+
+def _links(answer: PrefillEstimate) -> list[tuple[str, str]]:
+    rows = [("link", text.rate_note(answer.link))]
+    if answer.to_link is not None:
+        rows.append(("new link", text.rate_note(answer.to_link)))
+    rows.append(("left out", text.left_out(answer.extra_ttft_seconds or answer.network_seconds)))
+    return rows + text.assumed(answer.assumptions)
+
+
+def _table(answers: Sequence[PrefillEstimate]) -> str:
+    columns = [right("prompt tokens"), right("sent bytes"), right("network time")]
+    if answers[0].extra_ttft_seconds is not None:
+        columns.append(right("extra TTFT, at most"))
+    if answers[0].extra_ttft_fraction is not None:
+        columns.append(Column("of the baseline"))
+    return table(columns, [_cells(answer) for answer in answers])
+
+
+def _cells(answer: PrefillEstimate) -> list[str]:
+    cells = [
+        f"{answer.prompt_tokens:,}",
+        text.size_bytes(answer.sent_bytes_per_rank),
+        text.interval(answer.network_seconds, text.seconds),
+    ]
+    if answer.extra_ttft_seconds is not None:
+        cells.append(text.signed_seconds(text.outer_end(answer.extra_ttft_seconds)))
+    if answer.extra_ttft_fraction is not None:
+        cells.append(text.signed_percent(text.outer_end(answer.extra_ttft_fraction)))
+    return cells

@@ -1,0 +1,112 @@
+"""`linkbound estimate tp`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from linkbound.cli import text
+from linkbound.cli.connect import estimator_client
+from linkbound.cli.failures import naming
+from linkbound.cli.options import LINK_FIELDS, Links, Reply, links_option, model_option, reply_option
+from linkbound.cli.output import print_message, print_text
+from linkbound.cli.params import SECONDS, TOKENS, WHOLE, WHOLE_LIST
+from linkbound.cli.table import Column, pairs, right, table
+from linkbound.domain.tp_projection import TpProjection, TpSizeProjection
+
+_FIELDS = {
+    "model": "--model",
+    "workload.model": "--model",
+    "workload.tensor_parallel_size": "--baseline-tp",
+    "workload.prompt_tokens": "--prompt-tokens",
+    "workload.request_count": "--requests",
+    "baseline_ttft_seconds": "--baseline-ttft",
+    "tensor_parallel_sizes": "--tp-sizes",
+    **LINK_FIELDS,
+}
+
+
+@click.command()
+@model_option
+@click.option("--prompt-tokens", type=TOKENS, required=True, help="Tokens of each prompt: 8192 or 8k.")
+@click.option("--requests", type=WHOLE, default=1, show_default=True, help="Prompts that arrive together.")
+@click.option("--baseline-tp", type=WHOLE, required=True, help="Tensor-parallel size of the baseline.")
+@click.option("--baseline-ttft", type=SECONDS, required=True, help="Measured TTFT over --link at --baseline-tp.")
+@click.option("--tp-sizes", type=WHOLE_LIST, required=True, help="Sizes to project to: 2,4,8,16.")
+@links_option(to_link_required=True)
+@reply_option("estimator")
+@naming(_FIELDS)
+def tp(
+    *,
+    model: str,
+    prompt_tokens: int,
+    requests: int,
+    baseline_tp: int,
+    baseline_ttft: float,
+    tp_sizes: Sequence[int],
+    links: Links,
+    reply: Reply,
+) -> None:
+    """How the loss from --link to --to-link changes with the tensor-parallel size."""
+    from linkbound.domain.workload import PrefillWorkload
+
+    if links.to_link is None:
+        raise click.UsageError("--to-link: is missing")
+    with estimator_client(reply.target) as estimator:
+        answer = estimator.project_tp_sizes(
+            workload=PrefillWorkload(
+                model=model, tensor_parallel_size=baseline_tp, prompt_tokens=prompt_tokens, request_count=requests
+            ),
+            baseline_ttft_seconds=baseline_ttft,
+            link=links.link,
+            to_link=links.to_link,
+            tensor_parallel_sizes=tp_sizes,
+        )
+    if reply.as_json:
+        from linkbound.convert.tp_projection import tp_projection_to_proto
+
+        print_message(tp_projection_to_proto(answer))
+    else:
+        print_text(_headline(answer), _table(answer), pairs(_notes(answer)))
+
+
+def _headline(answer: TpProjection) -> str:
+    losses = [f"{_loss(size)} at TP{size.tensor_parallel_size}" for size in answer.projections]
+    return f"TTFT, at most: {', '.join(losses)}"
+
+
+def _loss(size: TpSizeProjection) -> str:
+    return text.signed_percent(text.outer_end(size.extra_ttft_fraction))
+
+
+def _table(answer: TpProjection) -> str:
+    columns = [
+        right("TP"),
+        right("sent bytes"),
+        right("bytes ratio"),
+        right("compute ratio"),
+        right("TTFT"),
+        right("extra TTFT, at most"),
+        right("of TTFT"),
+        Column("feasible"),
+    ]
+    return table(columns, [_cells(size) for size in answer.projections])
+
+
+def _cells(size: TpSizeProjection) -> list[str]:
+    return [
+        f"{size.tensor_parallel_size}",
+        text.size_bytes(size.sent_bytes_per_rank),
+        f"{size.sent_bytes_ratio:.2f}",
+        f"{size.compute_ratio:.2f}",
+        text.interval(size.ttft_seconds, text.seconds),
+        text.signed_seconds(text.outer_end(size.extra_ttft_seconds)),
+        _loss(size),
+        "yes" if size.feasible else "no: " + "; ".join(size.reasons),
+    ]
+
+
+def _notes(answer: TpProjection) -> list[tuple[str, str]]:
+    left_out = text.left_out(*(size.extra_ttft_fraction for size in answer.projections))
+    return [("left out", left_out), *text.assumed(answer.assumptions)]

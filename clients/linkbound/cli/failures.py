@@ -1,0 +1,107 @@
+"""What went wrong, in one message and one exit code."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import ParamSpec, TypeVar
+
+import click
+
+from linkbound.domain.errors import (
+    AlreadyExistsError,
+    DeadlineExceededError,
+    Error,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    OutOfRangeError,
+    UnavailableError,
+)
+
+OTHER = 1
+USAGE = 2
+UNREACHABLE = 3
+INTERRUPTED = 130
+
+NO_OPTIONS: Mapping[str, str] = {}
+_COMMON_OPTIONS = {"target": "--target", "token": "LINKBOUND_TOKEN or LINKBOUND_TOKEN_FILE"}
+
+_EXIT_CODES: tuple[tuple[type[Error], int], ...] = (
+    (InvalidArgumentError, USAGE),
+    (NotFoundError, USAGE),
+    (AlreadyExistsError, USAGE),
+    (FailedPreconditionError, USAGE),
+    (OutOfRangeError, USAGE),
+    (UnavailableError, UNREACHABLE),
+    (DeadlineExceededError, UNREACHABLE),
+)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Failure(Exception):  # noqa: N818 - it ends the command; what went wrong is its cause
+    """A message for a person and the exit code that goes with it."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.exit_code = exit_code
+
+
+def exit_code_of(error: Error) -> int:
+    """The exit code of a domain error."""
+    return next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), OTHER)
+
+
+def failure_of(error: Error, options: Mapping[str, str] = NO_OPTIONS) -> Failure:
+    """The failure that tells a person about `error`; `options` maps field paths to what the person typed."""
+    if isinstance(error, InvalidArgumentError):
+        names = {**_COMMON_OPTIONS, **options}
+        message = "\n".join(f"{names.get(v.field, v.field)}: {v.description}" for v in error.field_violations)
+    elif isinstance(error, NotFoundError) and error.resource.type in options:
+        message = f"{options[error.resource.type]}: {error.message}"
+    else:
+        message = error.message
+    if error.request_id:
+        message += f" (request {error.request_id})"
+    return Failure(message, exit_code_of(error))
+
+
+def naming(options: Mapping[str, str]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Makes a command report domain errors by the options it was given; see `failure_of`."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        @functools.wraps(function)
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
+            try:
+                return function(*args, **kwargs)
+            except Error as error:
+                raise failure_of(error, options) from error
+
+        return wrapper
+
+    return decorate
+
+
+def usage_failure(error: click.ClickException) -> Failure:
+    """The failure of a wrong command line: `--link: '20q' is not a rate such as ...`, and where help is."""
+    message = error.format_message()
+    if isinstance(error, click.MissingParameter) and error.param is not None:
+        message = f"{_parameter_name(error.param)}: is missing"
+    elif isinstance(error, click.BadParameter) and error.param is not None:
+        message = f"{_parameter_name(error.param)}: {error.message}"
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        message += f"\nhelp: {error.ctx.command_path} --help"
+    return Failure(message, error.exit_code)
+
+
+def report(message: str) -> None:
+    """Prints a failure on stderr."""
+    click.echo(f"linkbound: {message}", err=True)
+
+
+def _parameter_name(parameter: click.Parameter) -> str:
+    """An option as it is typed, an argument as help shows it."""
+    return parameter.opts[0] if isinstance(parameter, click.Option) else parameter.human_readable_name.upper()

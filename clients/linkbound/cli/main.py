@@ -1,0 +1,81 @@
+"""The entry point: runs the command and turns every failure into one message and an exit code."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from linkbound.cli.failures import INTERRUPTED, OTHER, Failure, failure_of, report, usage_failure
+from linkbound.cli.lazy import LazyCommand, LazyGroup
+from linkbound.domain.errors import Error
+
+linkbound = LazyGroup(
+    "linkbound",
+    description=(
+        "What the network costs an LLM that is split over several machines, and what was measured.\n\n"
+        "Answers come from this process unless LINKBOUND_ESTIMATOR or LINKBOUND_INGEST name a service."
+    ),
+    lazy={
+        "estimate": LazyCommand("linkbound.cli.estimate:estimate", "predict bytes, times and bounds"),
+        "models": LazyCommand("linkbound.cli.models:models", "the models of the catalogue"),
+        "demo": LazyCommand("linkbound.cli.demo:demo", "both services on the records of two studies"),
+        "serve": LazyCommand("linkbound.cli.serve:serve", "run the estimator and the ingest service"),
+        "health": LazyCommand("linkbound.cli.health:health", "ask the services whether they serve"),
+        "runs": LazyCommand("linkbound.cli.runs:runs", "list, show, seal and delete runs"),
+        "compare": LazyCommand("linkbound.cli.compare:compare", "a run: predicted beside measured"),
+    },
+)
+
+
+click.version_option(package_name="linkbound", prog_name="linkbound")(linkbound)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs the command with `arguments` and returns its exit code; failures are reported on stderr."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that cannot show a letter of a name gets a stand-in, not an error.
+        sys.stdout.reconfigure(errors="replace")
+    try:
+        result = linkbound.main(args=list(arguments), prog_name="linkbound", standalone_mode=False)
+        # What is buffered goes out here, so that a closed pipe is met inside this block.
+        sys.stdout.flush()
+    except (click.Abort, KeyboardInterrupt):
+        report("interrupted")
+        return INTERRUPTED
+    except (click.ClickException, Error, Failure) as error:
+        failure = _failure(error)
+        report(failure.message)
+        return failure.exit_code
+    except BrokenPipeError:
+        _leave_the_pipe()
+        return OTHER
+    except Exception as error:
+        if os.environ.get("LINKBOUND_DEBUG"):
+            raise
+        report(f"internal error: {type(error).__name__}: {error} (LINKBOUND_DEBUG=1 shows where)")
+        return OTHER
+    return result if isinstance(result, int) else 0
+
+
+def main() -> None:
+    """The console script."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def _failure(error: click.ClickException | Error | Failure) -> Failure:
+    if isinstance(error, Error):
+        return failure_of(error)
+    return usage_failure(error) if isinstance(error, click.ClickException) else error
+
+
+def _leave_the_pipe() -> None:
+    """Points stdout at nothing, or the interpreter would complain while it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""`linkbound serve`: the pair, or one of them, as gRPC servers in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack
+from enum import Enum
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from attrs import field, frozen
+
+from linkbound.cli.failures import USAGE, Failure, naming
+from linkbound.cli.options import data_option, json_option
+from linkbound.cli.output import print_json, print_text
+
+if TYPE_CHECKING:
+    from serving.settings import ServerSettings
+
+ServerLoop = Callable[[asyncio.Event], Awaitable[None]]
+"""Serves until the event is set."""
+
+HOST_VARIABLE = "LINKBOUND_SERVER_HOST"
+ESTIMATOR_PORT_VARIABLE = "LINKBOUND_ESTIMATOR_PORT"
+INGEST_PORT_VARIABLE = "LINKBOUND_INGEST_PORT"
+
+_OPTIONS = {
+    HOST_VARIABLE: "--host",
+    ESTIMATOR_PORT_VARIABLE: "--estimator-port",
+    INGEST_PORT_VARIABLE: "--ingest-port",
+}
+_SERVICES_EXTRA = {"duckdb": "the ingest service", "grpc_reflection": "a server"}
+"""Packages that only the `services` extra brings, and what needs them."""
+
+_READ_SIZE_BYTES = 4096
+
+
+class Part(Enum):
+    """A service of the pair."""
+
+    ESTIMATOR = "estimator"
+    INGEST = "ingest"
+
+
+class Announcements:
+    """Says on stdout where each part serves; scripts get one JSON object once all do."""
+
+    def __init__(self, part_count: int, *, as_json: bool) -> None:
+        self._part_count = part_count
+        self._as_json = as_json
+        self._targets: list[tuple[Part, str]] = []
+
+    def of(self, part: Part, settings: ServerSettings) -> Callable[[int], None]:
+        """What `part` calls with its port."""
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+
+        def announce(port: int) -> None:
+            self._targets.append((part, f"{host}:{port}"))
+            if not self._as_json:
+                print_text(f"{part.value} serving on {host}:{port}")
+            elif len(self._targets) == self._part_count:
+                print_json({"services": [{"service": p.value, "target": target} for p, target in self._targets]})
+
+        return announce
+
+
+@frozen
+class _Plan:
+    """What to serve: parts, their settings from the environment and the options, and the data folder."""
+
+    parts: tuple[Part, ...]
+    environment: Mapping[str, str] = field(repr=False)
+    data: str | None
+    announcements: Announcements
+
+    def server(self, part: Part, resources: ExitStack) -> tuple[ServerSettings, ServerLoop]:
+        """One server and its settings; what it opens is closed with `resources`."""
+        return self._estimator() if part is Part.ESTIMATOR else self._ingest(resources)
+
+    def _estimator(self) -> tuple[ServerSettings, ServerLoop]:
+        from estimator_service.server import serve as serve_estimator
+        from estimator_service.service import default_estimator
+        from estimator_service.settings import server_settings_from_environment
+
+        settings = server_settings_from_environment(self.environment)
+        estimator, announce = default_estimator(), self.announcements.of(Part.ESTIMATOR, settings)
+
+        async def run(stop: asyncio.Event) -> None:
+            await serve_estimator(settings, estimator, on_started=announce, stop=stop)
+
+        return settings, run
+
+    def _ingest(self, resources: ExitStack) -> tuple[ServerSettings, ServerLoop]:
+        from ingest_service.server import serve as serve_ingest
+        from ingest_service.server_settings import server_settings_from_environment
+        from ingest_service.service import Ingest
+        from ingest_service.settings import StoreSettings
+        from linkbound.client.local.blocking import STORE_FILE_NAME, default_data_directory
+
+        settings = server_settings_from_environment(self.environment)
+        directory = default_data_directory() if self.data is None else Path(self.data)
+        announce = self.announcements.of(Part.INGEST, settings)
+        ingest = resources.enter_context(Ingest.open(StoreSettings(path=directory / STORE_FILE_NAME)))
+
+        async def run(stop: asyncio.Event) -> None:
+            await serve_ingest(settings, ingest, on_started=announce, stop=stop)
+
+        return settings, run
+
+
+class ServeCommand(click.Command):
+    """The command, with the environment variables in its help."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the variables with their defaults, as the servers themselves declare them."""
+        del ctx
+        from estimator_service.settings import describe_server_settings as describe_estimator
+        from ingest_service.server_settings import describe_server_settings as describe_ingest
+
+        lines = dict.fromkeys((*describe_estimator().splitlines(), *describe_ingest().splitlines()))
+        with formatter.section("Environment"):
+            formatter.write_dl([(name, text) for name, _, text in (line.partition(": ") for line in lines)])
+
+
+@click.command(cls=ServeCommand)
+@data_option
+@click.option("--only", type=click.Choice([part.value for part in Part]), help="One service instead of both.")
+@click.option("--host", help="Address to listen on; default 127.0.0.1.")
+@click.option("--estimator-port", metavar="PORT", help="Port of the estimator, 0 for any free one; default 50051.")
+@click.option("--ingest-port", metavar="PORT", help="Port of the ingest service, 0 for any free one; default 50052.")
+@click.option("--until-stdin-closes", is_flag=True, help="Stop when standard input ends: with the parent process.")
+@json_option
+@naming(_OPTIONS)
+def serve(
+    *,
+    data: str | None,
+    only: str | None,
+    host: str | None,
+    estimator_port: str | None,
+    ingest_port: str | None,
+    until_stdin_closes: bool,
+    as_json: bool,
+) -> None:
+    """Runs the estimator and the ingest service until SIGTERM or SIGINT.
+
+    Prints one line per service once it serves; the log goes to stderr. Options win over the environment.
+    """
+    _check_installation()
+    given = {HOST_VARIABLE: host, ESTIMATOR_PORT_VARIABLE: estimator_port, INGEST_PORT_VARIABLE: ingest_port}
+    environment = {**os.environ, **{name: value for name, value in given.items() if value is not None}}
+    parts = tuple(Part) if only is None else (Part(only),)
+    announcements = Announcements(len(parts), as_json=as_json)
+    _run(_Plan(parts, environment, data, announcements), until_stdin_closes=until_stdin_closes)
+
+
+def _run(plan: _Plan, *, until_stdin_closes: bool) -> None:
+    from serving.lifecycle import run_until_signalled
+    from serving.logging import configure_logging
+
+    with ExitStack() as resources:
+        servers: list[ServerLoop] = []
+        for part in plan.parts:
+            settings, run = plan.server(part, resources)
+            configure_logging(settings.log_format, settings.log_level)
+            servers.append(run)
+        if until_stdin_closes:
+            servers.append(_until_stdin_closes)
+        asyncio.run(run_until_signalled(*servers))
+
+
+async def _until_stdin_closes(stop: asyncio.Event) -> None:
+    """Returns when standard input ends, or when `stop` is set."""
+    loop, descriptor = asyncio.get_running_loop(), sys.stdin.fileno()
+
+    def read() -> None:
+        if not os.read(descriptor, _READ_SIZE_BYTES):
+            stop.set()
+
+    try:
+        loop.add_reader(descriptor, read)
+    except PermissionError as error:
+        raise Failure(
+            "--until-stdin-closes: standard input is a file that never ends; it takes a pipe", USAGE
+        ) from error
+    try:
+        await stop.wait()
+    finally:
+        loop.remove_reader(descriptor)
+
+
+def _check_installation() -> None:
+    missing = [f"{package} ({what})" for package, what in _SERVICES_EXTRA.items() if find_spec(package) is None]
+    if missing:
+        raise Failure(f"serving needs {', '.join(missing)}: pip install 'linkbound[services]'", USAGE)

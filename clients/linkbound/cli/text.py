@@ -1,0 +1,124 @@
+"""Quantities as people read them. Prefixes are decimal: 1 GB is 1e9 bytes, 1 Gb/s is 1e9 bit/s."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from linkbound.domain.estimate import Estimate
+from linkbound.domain.link import RateSource, ResolvedLink
+
+Format = Callable[[float], str]
+
+_PREFIXES = ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k"))
+_RATE_SOURCES = {
+    RateSource.GIVEN: "the rate as given",
+    RateSource.WIRE_EFFICIENCY: "the line rate less packet headers",
+    RateSource.PCIE: "the PCIe functions in use",
+    RateSource.MEASURED: "a measured rate",
+}
+
+
+def seconds(value: float) -> str:
+    """A duration: `6.36 s`, `3.5 ms`, `4.3 us`."""
+    size = abs(value)
+    if size == 0:
+        return "0 s"
+    if size >= 1:
+        return f"{value:.2f} s"
+    if size >= 0.1:
+        return f"{value:.3f} s"
+    if size >= 1e-3:
+        return f"{value * 1e3:.2f} ms"
+    return f"{value * 1e6:.2f} us"
+
+
+def signed_seconds(value: float) -> str:
+    """A difference of durations: `+0.92 s`."""
+    if value == 0:
+        return "0 s"
+    return f"{value:+.2f} s" if abs(value) >= 0.01 else f"{value * 1e3:+.3f} ms"
+
+
+def percent(fraction: float) -> str:
+    """A share: `17.4 %`."""
+    return f"{fraction * 100:.1f} %" if fraction else "0 %"
+
+
+def signed_percent(fraction: float) -> str:
+    """A relative difference: `+13.9 %`."""
+    return f"{fraction * 100:+.1f} %" if fraction else "0 %"
+
+
+def size_bytes(value: float) -> str:
+    """A byte count: `27.66 GB`."""
+    return _prefixed(value, "B")
+
+
+def bits_per_second(value: float) -> str:
+    """A rate in bits: `200 Gb/s`."""
+    return _prefixed(value, "b/s")
+
+
+def bytes_per_second(value: float) -> str:
+    """A rate in bytes: `22.14 GB/s`."""
+    return _prefixed(value, "B/s")
+
+
+def tokens_per_second(value: float) -> str:
+    """A token rate: `22.4 tok/s`."""
+    return f"{value:,.1f} tok/s"
+
+
+def samples_per_second(value: float) -> str:
+    """A sample rate: `4.17 samples/s`."""
+    return f"{value:,.2f} samples/s"
+
+
+def interval(estimate: Estimate, form: Format) -> str:
+    """An interval in words: `1.11 s`, `6.36 s to 7.28 s`, `at most 0.92 s`, `at least 1.11 s`."""
+    lower = form(estimate.lower)
+    if estimate.upper is None:
+        return f"at least {lower}"
+    upper = form(estimate.upper)
+    if lower == upper:
+        return lower
+    return f"at most {upper}" if estimate.lower == 0 else f"{lower} to {upper}"
+
+
+def outer_end(estimate: Estimate) -> float:
+    """The end of a difference that is farther from zero: the upper one of a loss, the lower one of a gain."""
+    ends = (estimate.lower, estimate.lower if estimate.upper is None else estimate.upper)
+    return max(ends, key=abs)
+
+
+def rate_note(link: ResolvedLink) -> str:
+    """What a link carries and why: `109 Gb/s, a measured rate`."""
+    source = _RATE_SOURCES.get(link.rate_source, "of unknown origin")
+    rate = f"{bits_per_second(link.effective_bits_per_second)} ({bytes_per_second(link.effective_bytes_per_second)})"
+    return f"{rate}, {source}"
+
+
+def left_out(*estimates: Estimate | None) -> str:
+    """The effects that the estimates are silent about, each once: `compute overlap, rate ramp`."""
+    names: dict[str, None] = {}
+    for estimate in estimates:
+        for effect in estimate.effects_left_out if estimate is not None else ():
+            names[effect.name.lower().replace("_", " ")] = None
+    return ", ".join(names)
+
+
+def assumed(assumptions: Sequence[str]) -> list[tuple[str, str]]:
+    """Assumptions as lines of a table, named once."""
+    return [("assumed" if index == 0 else "", assumption) for index, assumption in enumerate(assumptions)]
+
+
+def _prefixed(value: float, unit: str) -> str:
+    for scale, prefix in _PREFIXES:
+        if abs(value) >= scale:
+            return f"{_short(value / scale)} {prefix}{unit}"
+    return f"{_short(value)} {unit}"
+
+
+def _short(value: float) -> str:
+    """Two decimals, without those that say nothing."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")

@@ -1,0 +1,80 @@
+"""The console script as a process: streams, exit codes, a reader that goes away, and what it loads."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.integration.command_line import COMMAND, environment, linkbound
+
+PREFILL = ["estimate", "prefill", "--model", "glm-5.3", "--tp", "8", "--prompt-tokens", "8192", "--link", "200g"]
+NEVER_FOR_AN_ESTIMATE = {"duckdb", "numpy", "pyarrow", "grpc", "structlog", "ingest_service", "serving"}
+
+
+def loaded_by(*arguments: str) -> set[str]:
+    """Top-level packages that the command loads."""
+    result = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "linkbound.cli.main", *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment(),
+    )
+    return set(re.findall(r"^import time:[^|]*\|[^|]*\|\s*([\w]+)", result.stderr, re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        PREFILL,
+        ["estimate", "decode", "--model", "glm-5.3", "--tp", "8", "--link", "200g"],
+        ["models", "list"],
+        ["--help"],
+    ],
+)
+def test_a_local_answer_loads_neither_transport_nor_storage(arguments: list[str]) -> None:
+    loaded = loaded_by(*arguments)
+    assert "linkbound" in loaded
+    assert loaded.isdisjoint(NEVER_FOR_AN_ESTIMATE | {"google"})
+
+
+def test_json_adds_protobuf_and_nothing_else_heavy() -> None:
+    loaded = loaded_by(*PREFILL, "--json")
+    assert "google" in loaded
+    assert loaded.isdisjoint(NEVER_FOR_AN_ESTIMATE)
+
+
+def test_an_answer_goes_to_stdout_alone() -> None:
+    outcome = linkbound(*PREFILL, "--json")
+    assert (outcome.exit_code, outcome.err) == (0, "")
+    assert outcome.answer["all_reduce_count"] == 157
+    assert outcome.out.isascii()
+
+
+def test_a_refusal_goes_to_stderr_alone() -> None:
+    outcome = linkbound(*PREFILL, "--roce-mtu", "1500", "--json")
+    assert (outcome.exit_code, outcome.out) == (2, "")
+    assert outcome.err == "linkbound: --roce-mtu: 1500 is not one of 256, 512, 1024, 2048, 4096\n"
+
+
+@pytest.mark.parametrize("arguments", [["models", "list"], ["models", "list", "--json"]])
+def test_a_reader_that_goes_away_is_met_in_silence(arguments: list[str]) -> None:
+    reader = subprocess.Popen(["true"], stdin=subprocess.PIPE)
+    assert reader.wait() == 0
+    result = subprocess.run(
+        [COMMAND, *arguments], stdout=reader.stdin, stderr=subprocess.PIPE, text=True, check=False, env=environment()
+    )
+    assert reader.stdin is not None
+    reader.stdin.close()
+    assert (result.returncode, result.stderr) == (1, "")
+
+
+def test_a_terminal_without_the_letters_gets_stand_ins() -> None:
+    result = subprocess.run(
+        [COMMAND, "models", "show", "glm-5.3"],
+        capture_output=True,
+        check=False,
+        env={**environment(), "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+    )
+    assert (result.returncode, result.stderr) == (0, b"")

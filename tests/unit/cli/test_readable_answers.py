@@ -1,0 +1,81 @@
+"""Without --json the first line is the answer."""
+
+import pytest
+
+from tests.unit.cli.command import DECODE, PREFILL, TP, TRAINING, Command
+
+ON_TP8 = "prompt tokens of glm-5.3 on TP8"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first_line"),
+    [
+        (
+            [*PREFILL, "--to-link", "109g", "--baseline-ttft", "6.36"],
+            f"at most +0.92 s (+14.5 %) until the first token: 8,192 {ON_TP8}, 200 Gb/s to 109 Gb/s",
+        ),
+        (
+            [*PREFILL, "--requests", "4", "--to-link", "109g"],
+            f"at most +3.69 s until the last first token: 4 x 8,192 {ON_TP8}, 200 Gb/s to 109 Gb/s",
+        ),
+        (
+            [*PREFILL[:-1], "109g", "--to-link", "200g"],
+            "at most -0.92 s until the first token: 8,192 prompt tokens of glm-5.3 on TP8, 109 Gb/s to 200 Gb/s",
+        ),
+        (
+            PREFILL,
+            "at least 1.11 s of network time, 27.66 GB sent per rank: 8,192 prompt tokens of glm-5.3 on TP8, 200 Gb/s",
+        ),
+        (
+            [*DECODE, "--draft-tokens", "4", "--to-link", "100g"],
+            "at most +0.729 ms per pass, and a pass takes at least 10.30 ms: 1 x glm-5.3 on TP8, 200 Gb/s to 100 Gb/s",
+        ),
+        (DECODE, "a pass takes at least 10.30 ms: 1 x glm-5.3 on TP8, 200 Gb/s"),
+        (TP, "TTFT, at most: +2.9 % at TP2, +8.3 % at TP4, +17.4 % at TP8, +31.1 % at TP16"),
+        (TRAINING, "a step takes 19.36 s to 21.65 s on 4 nodes"),
+        (["models", "show", "glm-5.3"], "GLM-5.3 (NVFP4): 157 all-reduces per pass, hidden size 6,144"),
+    ],
+)
+def test_the_answer_comes_first(arguments: list[str], first_line: str, linkbound: Command) -> None:
+    outcome = linkbound(*arguments)
+    assert (outcome.exit_code, outcome.err) == (0, "")
+    assert outcome.out.splitlines()[0] == first_line
+
+
+@pytest.mark.parametrize("command", [PREFILL, DECODE, TP, TRAINING])
+def test_it_says_which_rate_was_used_or_what_is_left_out(command: list[str], linkbound: Command) -> None:
+    lines = linkbound(*command).out.splitlines()
+    assert any(line.startswith("left out  ") for line in lines)
+    assert command is TP or any(line.startswith("link  ") and "the rate as given" in line for line in lines)
+
+
+def test_decode_names_the_hardware(linkbound: Command) -> None:
+    assert any(line.split() == ["hardware", "dgx-spark"] for line in linkbound(*DECODE).out.splitlines())
+
+
+def test_several_prompt_sizes_are_one_table(linkbound: Command) -> None:
+    outcome = linkbound(*PREFILL[:7], "1k,8k,64k", *PREFILL[8:], "--to-link", "109g")
+    rows = [line.split() for line in outcome.out.splitlines()]
+    assert ["8,192", "27.66", "GB", "1.11", "s", "+0.92", "s"] in rows
+    assert outcome.out.startswith("at most +7.39 s until the first token: glm-5.3 on TP8, up to 65,536 prompt tokens")
+
+
+def test_the_list_of_models_is_a_table(linkbound: Command) -> None:
+    lines = linkbound("models", "list").out.splitlines()
+    (row,) = [line for line in lines if line.startswith("glm-5.3 ")]
+    assert row.split()[-6:] == ["6,144", "157", "743.38", "B", "40.00", "B"]
+
+
+def test_help_and_version(linkbound: Command) -> None:
+    from linkbound import __version__
+
+    assert linkbound("--version").out == f"linkbound, version {__version__}\n"
+    help_text = linkbound("--help").out
+    for name in ("estimate", "models", "demo", "serve", "health", "runs", "compare"):
+        assert f"  {name} " in help_text
+
+
+def test_the_help_of_serve_lists_the_environment(linkbound: Command) -> None:
+    help_text = linkbound("serve", "--help").out
+    assert "LINKBOUND_SERVER_TOKEN_FILE" in help_text
+    assert "LINKBOUND_INGEST_PORT" in help_text
