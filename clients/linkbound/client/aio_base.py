@@ -1,0 +1,74 @@
+"""What the two asyncio clients share: opening, closing, deadlines and pages."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Self, TypeVar
+
+from linkbound.client.backend import AsyncBackend
+from linkbound.client.base import closed_error
+from linkbound.client.operations import Operation
+from linkbound.client.options import Timeout, resolve_timeout_seconds
+from linkbound.domain.paging import Page, PageRequest
+
+RequestT = TypeVar("RequestT")
+ResultT = TypeVar("ResultT")
+EntryT = TypeVar("EntryT")
+
+
+class AsyncClient:
+    """A service behind a backend. To be used on one event loop."""
+
+    def __init__(self, backend: AsyncBackend, timeout_seconds: Timeout) -> None:
+        resolve_timeout_seconds(timeout_seconds, default_seconds=None)
+        self._open_backend: AsyncBackend | None = backend
+        self._timeout_seconds = timeout_seconds
+
+    async def __aenter__(self) -> Self:
+        """The client itself, closed at the end of the block."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close what the client opened; a channel that was given stays open. Closing twice is fine."""
+        backend, self._open_backend = self._open_backend, None
+        if backend is not None:
+            await backend.close()
+
+    async def wait_until_ready(self, timeout_seconds: Timeout) -> None:
+        """Return once the service reports that it takes calls.
+
+        Raises DeadlineExceededError if it does not within `timeout_seconds`.
+        """
+        await self._backend.wait_until_ready(resolve_timeout_seconds(timeout_seconds, default_seconds=None))
+
+    @property
+    def _backend(self) -> AsyncBackend:
+        if self._open_backend is None:
+            raise closed_error()
+        return self._open_backend
+
+    async def _call(
+        self, operation: Operation[RequestT, ResultT], request: RequestT, timeout_seconds: Timeout
+    ) -> ResultT:
+        deadline_seconds = resolve_timeout_seconds(
+            timeout_seconds, self._timeout_seconds, default_seconds=operation.call_class.deadline_seconds
+        )
+        return await self._backend.call(operation, request, deadline_seconds)
+
+    async def _entries(
+        self, operation: Operation[PageRequest, Page[EntryT]], timeout_seconds: Timeout
+    ) -> AsyncIterator[EntryT]:
+        page_token = ""
+        while True:
+            page = await self._call(operation, PageRequest(page_token=page_token), timeout_seconds)
+            for entry in page.entries:
+                yield entry
+            page_token = page.next_page_token
+            if not page_token:
+                return

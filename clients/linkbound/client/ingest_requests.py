@@ -1,0 +1,45 @@
+"""Requests of the ingest service from the keywords of the clients. Pure; written once for sync and async."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+
+from linkbound.domain.prediction import Prediction
+from linkbound.domain.records import AppendRequest, Record
+from linkbound.domain.run import CreateRunRequest, SealRunRequest, Setting
+from linkbound.domain.samples import OpenStreamRequest, SeriesDescriptor
+
+
+def create_run_request(
+    run: str,
+    *,
+    display_name: str,
+    source: str,
+    settings: Mapping[str, str],
+    prediction: Prediction | None,
+) -> CreateRunRequest:
+    """The request of `create_run`, with an id of its own by which the service knows a repetition."""
+    return CreateRunRequest(
+        run_id=run,
+        display_name=display_name,
+        source=source,
+        settings=tuple(Setting(key=key, value=settings[key]) for key in sorted(settings)),
+        prediction=prediction,
+        request_id=uuid.uuid4().hex,
+    )
+
+
+def seal_run_request(run: str, *, expected_row_count: int | None) -> SealRunRequest:
+    """The request of `seal_run`."""
+    return SealRunRequest(run_id=run, expected_row_count=expected_row_count)
+
+
+def append_request(run: str, *, writer_id: str, sequence_number: int, records: Sequence[Record]) -> AppendRequest:
+    """The request of `append`."""
+    return AppendRequest(run_id=run, writer_id=writer_id, sequence_number=sequence_number, records=tuple(records))
+
+
+def open_stream_request(run: str, *, writer_id: str, series: Sequence[SeriesDescriptor]) -> OpenStreamRequest:
+    """The request that opens a sample stream of a writer that does not know yet what is stored."""
+    return OpenStreamRequest(run_id=run, writer_id=writer_id, series=tuple(series))

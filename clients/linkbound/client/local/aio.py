@@ -1,0 +1,39 @@
+"""The application objects of the servers, called from an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Generic, TypeVar
+
+from linkbound.client.local.blocking import LocalBackend
+from linkbound.client.operations import Operation
+from linkbound.client.sample_stream import SampleConnector
+
+RequestT = TypeVar("RequestT")
+ResultT = TypeVar("ResultT")
+ApplicationT = TypeVar("ApplicationT")
+
+
+class AsyncLocalBackend(Generic[ApplicationT]):
+    """The same on an event loop: whatever may wait for the disk runs in a thread."""
+
+    def __init__(self, backend: LocalBackend[ApplicationT]) -> None:
+        self._backend = backend
+
+    async def call(
+        self, operation: Operation[RequestT, ResultT], request: RequestT, timeout_seconds: float | None
+    ) -> ResultT:
+        """The answer of the application object."""
+        return await asyncio.to_thread(self._backend.call, operation, request, timeout_seconds)
+
+    async def wait_until_ready(self, timeout_seconds: float | None) -> None:
+        """Open the application object; it is ready then."""
+        await asyncio.to_thread(self._backend.wait_until_ready, timeout_seconds)
+
+    def sample_connector(self) -> SampleConnector:
+        """What opens streams of the ingest service in this process."""
+        return self._backend.sample_connector()
+
+    async def close(self) -> None:
+        """Close what was opened."""
+        await asyncio.to_thread(self._backend.close)

@@ -1,0 +1,82 @@
+"""What the services can do: one entry per operation, shared by every client and both backends.
+
+An entry says what goes in, what comes out and which class of calls it belongs to; how it travels stands in
+`linkbound.client.remote.wire`, who computes it in `linkbound.client.local`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from attrs import frozen
+
+if TYPE_CHECKING:
+    # Named in annotations alone; a command that estimates must not pay for the types of the store.
+    from linkbound.domain.catalog import Hardware, Model
+    from linkbound.domain.collective import CollectiveEstimate, CollectiveRequest
+    from linkbound.domain.decode import DecodeEstimate, DecodeRequest
+    from linkbound.domain.link_comparison import LinkComparison, LinkComparisonRequest
+    from linkbound.domain.paging import Page, PageRequest
+    from linkbound.domain.prefill import PrefillEstimate, PrefillRequest
+    from linkbound.domain.records import AppendRequest
+    from linkbound.domain.run import CreateRunRequest, Run, RunDetails, RunRequest, RunRowCounts, SealRunRequest
+    from linkbound.domain.run_comparison import RunComparison
+    from linkbound.domain.tp_projection import TpProjection, TpProjectionRequest
+    from linkbound.domain.training import TrainingStepEstimate, TrainingStepRequest
+
+RequestT = TypeVar("RequestT")
+ResultT = TypeVar("ResultT")
+
+
+@frozen
+class CallClass:
+    """A class of calls: what they may take, and whether gRPC may send one again while the service is unavailable.
+
+    Which methods are retried stands a second time in `remote/service_config.json`, where gRPC reads it.
+    """
+
+    name: str
+    deadline_seconds: float
+    is_retried: bool
+
+
+READ = CallClass("read", 5.0, is_retried=True)
+QUERY = CallClass("query", 30.0, is_retried=True)
+COMPUTE = CallClass("compute", 10.0, is_retried=True)
+CREATE = CallClass("create", 10.0, is_retried=True)
+"""Repeatable by its request id."""
+APPEND_RECORDS = CallClass("append", 30.0, is_retried=True)
+"""Repeatable by run, writer and sequence number."""
+SEAL = CallClass("seal", 60.0, is_retried=True)
+DELETE = CallClass("delete", 60.0, is_retried=False)
+"""A repetition answers NOT_FOUND if the first call went through, so the caller has to know."""
+
+
+@frozen
+class Operation(Generic[RequestT, ResultT]):
+    """One thing that a service does. `name` is the method of the application object and of the client."""
+
+    name: str
+    call_class: CallClass
+
+
+ESTIMATE_PREFILL: Operation[PrefillRequest, PrefillEstimate] = Operation("estimate_prefill", COMPUTE)
+ESTIMATE_DECODE: Operation[DecodeRequest, DecodeEstimate] = Operation("estimate_decode", COMPUTE)
+ESTIMATE_COLLECTIVE: Operation[CollectiveRequest, CollectiveEstimate] = Operation("estimate_collective", COMPUTE)
+ESTIMATE_TRAINING_STEP: Operation[TrainingStepRequest, TrainingStepEstimate] = Operation(
+    "estimate_training_step", COMPUTE
+)
+COMPARE_LINKS: Operation[LinkComparisonRequest, LinkComparison] = Operation("compare_links", COMPUTE)
+PROJECT_TP_SIZES: Operation[TpProjectionRequest, TpProjection] = Operation("project_tp_sizes", COMPUTE)
+LIST_MODELS: Operation[PageRequest, Page[Model]] = Operation("list_models", READ)
+GET_MODEL: Operation[str, Model] = Operation("get_model", READ)
+LIST_HARDWARE: Operation[PageRequest, Page[Hardware]] = Operation("list_hardware", READ)
+GET_HARDWARE: Operation[str, Hardware] = Operation("get_hardware", READ)
+
+CREATE_RUN: Operation[CreateRunRequest, Run] = Operation("create_run", CREATE)
+GET_RUN: Operation[RunRequest, RunDetails] = Operation("get_run", READ)
+LIST_RUNS: Operation[PageRequest, Page[Run]] = Operation("list_runs", READ)
+SEAL_RUN: Operation[SealRunRequest, Run] = Operation("seal_run", SEAL)
+DELETE_RUN: Operation[RunRequest, RunRowCounts] = Operation("delete_run", DELETE)
+APPEND: Operation[AppendRequest, int] = Operation("append", APPEND_RECORDS)
+COMPARE_RUN: Operation[RunRequest, RunComparison] = Operation("compare_run", QUERY)

@@ -1,0 +1,1 @@
+"""The backend that asks a server over gRPC."""

@@ -1,0 +1,113 @@
+"""Calls to a server on an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import grpc
+from grpc_health.v1 import health_pb2
+
+from linkbound.client.backend import Connection
+from linkbound.client.operations import Operation
+from linkbound.client.remote.calls import (
+    HEALTH_CHECK_PATH,
+    READY_POLL_SECONDS,
+    is_not_ready_yet,
+    not_ready_error,
+    serialize,
+)
+from linkbound.client.remote.channel import call_metadata, credentials
+from linkbound.client.remote.errors import error_of_call
+from linkbound.client.remote.samples import RemoteConnector, open_aio_channel
+from linkbound.client.remote.wire import WireMethod, wire_method
+from linkbound.client.sample_stream import SampleConnector
+from linkbound.domain.errors import DeadlineExceededError, Error
+
+RequestT = TypeVar("RequestT")
+ResultT = TypeVar("ResultT")
+
+
+class AsyncRemoteBackend:
+    """A server behind an asyncio channel. `services` are the full names that `wait_until_ready` waits for."""
+
+    def __init__(self, connection: Connection, channel: grpc.aio.Channel | None, services: Sequence[str]) -> None:
+        self._connection = connection
+        self._given_channel = channel
+        self._own_channel: grpc.aio.Channel | None = None
+        self._tls_credentials = credentials(connection) if channel is None else None
+        self._metadata = call_metadata(connection)
+        self._services = services
+        self._callables: dict[str, grpc.aio.UnaryUnaryMultiCallable[Any, Any]] = {}
+
+    async def call(
+        self, operation: Operation[RequestT, ResultT], request: RequestT, timeout_seconds: float | None
+    ) -> ResultT:
+        """The answer of the server."""
+        method = wire_method(operation, request)
+        message = method.request_to_proto(request)
+        try:
+            answer = await self._callable(method)(message, timeout=timeout_seconds, metadata=self._metadata)
+        except grpc.RpcError as failure:
+            raise error_of_call(failure, self._connection.target.address) from failure
+        return method.response_from_proto(answer)
+
+    async def wait_until_ready(self, timeout_seconds: float | None) -> None:
+        """Return once the health service reports every service as serving."""
+        clock = asyncio.get_running_loop()
+        give_up_time = None if timeout_seconds is None else clock.time() + timeout_seconds
+        for service in self._services:
+            while True:
+                remaining_seconds = None if give_up_time is None else give_up_time - clock.time()
+                if remaining_seconds is not None and remaining_seconds <= 0:
+                    raise not_ready_error(self._connection.target.address, timeout_seconds)
+                if await self._is_serving(service, remaining_seconds):
+                    break
+                await asyncio.sleep(READY_POLL_SECONDS)
+
+    def sample_connector(self) -> SampleConnector:
+        """What opens streams over the channel of this backend."""
+        return RemoteConnector(self._connection, self._channel)
+
+    async def close(self) -> None:
+        """Close the channel, unless it was given."""
+        if self._own_channel is not None:
+            await self._own_channel.close()
+
+    def _channel(self) -> grpc.aio.Channel:
+        # A channel belongs to an event loop, so it is opened where one runs.
+        if self._given_channel is not None:
+            return self._given_channel
+        if self._own_channel is None:
+            self._own_channel = open_aio_channel(self._connection, self._tls_credentials)
+        return self._own_channel
+
+    def _callable(self, method: WireMethod[Any, Any]) -> grpc.aio.UnaryUnaryMultiCallable[Any, Any]:
+        if method.path not in self._callables:
+            self._callables[method.path] = self._channel().unary_unary(
+                method.path,
+                request_serializer=serialize,
+                response_deserializer=method.response_type.FromString,
+            )
+        return self._callables[method.path]
+
+    async def _is_serving(self, service: str, timeout_seconds: float | None) -> bool:
+        check = self._channel().unary_unary(
+            HEALTH_CHECK_PATH,
+            request_serializer=serialize,
+            response_deserializer=health_pb2.HealthCheckResponse.FromString,
+        )
+        try:
+            answer = await check(
+                health_pb2.HealthCheckRequest(service=service),
+                timeout=timeout_seconds,
+                metadata=self._metadata,
+                wait_for_ready=True,
+            )
+        except grpc.RpcError as failure:
+            error: Error = error_of_call(failure, self._connection.target.address)
+            if isinstance(error, DeadlineExceededError) or is_not_ready_yet(error):
+                return False
+            raise error from failure
+        return answer.status == health_pb2.HealthCheckResponse.SERVING

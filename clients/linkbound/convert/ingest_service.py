@@ -1,0 +1,205 @@
+"""Converters of `linkbound/ingest/v1/ingest_service.proto`.
+
+`BatchError` carries an error, so it is made where errors become statuses and read where statuses become errors.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from linkbound.convert.records import (
+    collective_result_from_proto,
+    collective_result_to_proto,
+    metric_aggregate_from_proto,
+    metric_aggregate_to_proto,
+    request_record_from_proto,
+    request_record_to_proto,
+    training_step_from_proto,
+    training_step_to_proto,
+)
+from linkbound.convert.samples import (
+    sample_columns_from_proto,
+    sample_columns_to_proto,
+    series_descriptor_from_proto,
+    series_descriptor_to_proto,
+)
+from linkbound.convert.values import each
+from linkbound.domain.names import RUNS, resource_id, resource_name
+from linkbound.domain.records import (
+    AppendRequest,
+    CollectiveResult,
+    MetricAggregate,
+    Record,
+    RequestRecord,
+    TrainingStep,
+)
+from linkbound.domain.samples import BatchOutcome, OpenStreamRequest, SampleBatch, StreamLimits
+from linkbound.ingest.v1 import ingest_service_pb2
+
+AppendRequestMessage = (
+    ingest_service_pb2.AppendRequestRecordsRequest
+    | ingest_service_pb2.AppendMetricAggregatesRequest
+    | ingest_service_pb2.AppendCollectiveResultsRequest
+    | ingest_service_pb2.AppendTrainingStepsRequest
+)
+"""The message of an append: one type for each kind of record."""
+
+AppendResponseMessage = (
+    ingest_service_pb2.AppendRequestRecordsResponse
+    | ingest_service_pb2.AppendMetricAggregatesResponse
+    | ingest_service_pb2.AppendCollectiveResultsResponse
+    | ingest_service_pb2.AppendTrainingStepsResponse
+)
+"""The answer to an append, of the same kind."""
+
+R = TypeVar("R", bound=Record)
+
+
+def append_request_to_proto(value: AppendRequest) -> AppendRequestMessage:
+    """Records of one kind as the message of that kind."""
+    name, writer_id, sequence_number = resource_name(RUNS, value.run_id), value.writer_id, value.sequence_number
+    match value.records[0]:
+        case RequestRecord():
+            return ingest_service_pb2.AppendRequestRecordsRequest(
+                run=name,
+                writer_id=writer_id,
+                sequence_number=sequence_number,
+                records=each(request_record_to_proto, _of_kind(RequestRecord, value)),
+            )
+        case MetricAggregate():
+            return ingest_service_pb2.AppendMetricAggregatesRequest(
+                run=name,
+                writer_id=writer_id,
+                sequence_number=sequence_number,
+                records=each(metric_aggregate_to_proto, _of_kind(MetricAggregate, value)),
+            )
+        case CollectiveResult():
+            return ingest_service_pb2.AppendCollectiveResultsRequest(
+                run=name,
+                writer_id=writer_id,
+                sequence_number=sequence_number,
+                records=each(collective_result_to_proto, _of_kind(CollectiveResult, value)),
+            )
+        case TrainingStep():
+            return ingest_service_pb2.AppendTrainingStepsRequest(
+                run=name,
+                writer_id=writer_id,
+                sequence_number=sequence_number,
+                records=each(training_step_to_proto, _of_kind(TrainingStep, value)),
+            )
+
+
+def append_request_from_proto(message: AppendRequestMessage) -> AppendRequest:
+    """Records of one kind from the message of that kind. Raises InvalidArgumentError with every violation."""
+    return AppendRequest(
+        run_id=resource_id(RUNS, message.run),
+        writer_id=message.writer_id,
+        sequence_number=message.sequence_number,
+        records=_records_from_proto(message),
+    )
+
+
+def append_response_to_proto(committed_sequence_number: int, request: AppendRequestMessage) -> AppendResponseMessage:
+    """The answer to `request`: the highest number of its writer that is stored."""
+    match request:
+        case ingest_service_pb2.AppendRequestRecordsRequest():
+            return ingest_service_pb2.AppendRequestRecordsResponse(committed_sequence_number=committed_sequence_number)
+        case ingest_service_pb2.AppendMetricAggregatesRequest():
+            return ingest_service_pb2.AppendMetricAggregatesResponse(
+                committed_sequence_number=committed_sequence_number
+            )
+        case ingest_service_pb2.AppendCollectiveResultsRequest():
+            return ingest_service_pb2.AppendCollectiveResultsResponse(
+                committed_sequence_number=committed_sequence_number
+            )
+        case ingest_service_pb2.AppendTrainingStepsRequest():
+            return ingest_service_pb2.AppendTrainingStepsResponse(committed_sequence_number=committed_sequence_number)
+
+
+def append_response_from_proto(message: AppendResponseMessage) -> int:
+    """The highest number of the writer that is stored, from the answer to an append."""
+    return message.committed_sequence_number
+
+
+def open_stream_request_to_proto(value: OpenStreamRequest) -> ingest_service_pb2.OpenStream:
+    """The opening of a stream as a message."""
+    return ingest_service_pb2.OpenStream(
+        run=resource_name(RUNS, value.run_id),
+        writer_id=value.writer_id,
+        series=each(series_descriptor_to_proto, value.series),
+        last_acked_sequence_number=value.last_acked_sequence_number,
+    )
+
+
+def open_stream_request_from_proto(message: ingest_service_pb2.OpenStream) -> OpenStreamRequest:
+    """The opening of a stream from its message. Raises InvalidArgumentError with every violation."""
+    return OpenStreamRequest(
+        run_id=resource_id(RUNS, message.run),
+        writer_id=message.writer_id,
+        series=each(series_descriptor_from_proto, message.series),
+        last_acked_sequence_number=message.last_acked_sequence_number,
+    )
+
+
+def sample_batch_to_proto(value: SampleBatch) -> ingest_service_pb2.SampleBatch:
+    """A batch of samples as a message. Raises InvalidArgumentError for a reading beyond signed 64 bits."""
+    return ingest_service_pb2.SampleBatch(
+        sequence_number=value.sequence_number, columns=each(sample_columns_to_proto, value.columns)
+    )
+
+
+def sample_batch_from_proto(message: ingest_service_pb2.SampleBatch) -> SampleBatch:
+    """A batch of samples from its message. Raises InvalidArgumentError with every violation."""
+    return SampleBatch(
+        sequence_number=message.sequence_number, columns=each(sample_columns_from_proto, message.columns)
+    )
+
+
+def stream_opened_to_proto(committed_sequence_number: int, limits: StreamLimits) -> ingest_service_pb2.StreamOpened:
+    """The answer to the opening of a stream as a message."""
+    return ingest_service_pb2.StreamOpened(
+        committed_sequence_number=committed_sequence_number,
+        max_in_flight_batches=limits.max_in_flight_batches,
+        max_batch_bytes=limits.max_batch_bytes,
+    )
+
+
+def stream_opened_from_proto(message: ingest_service_pb2.StreamOpened) -> tuple[int, StreamLimits]:
+    """The highest stored number and the limits, from the answer to the opening of a stream."""
+    limits = StreamLimits(max_in_flight_batches=message.max_in_flight_batches, max_batch_bytes=message.max_batch_bytes)
+    return message.committed_sequence_number, limits
+
+
+def batch_outcome_to_proto(value: BatchOutcome) -> ingest_service_pb2.BatchAck:
+    """The acknowledgement of batches as a message."""
+    return ingest_service_pb2.BatchAck(
+        committed_sequence_number=value.committed_sequence_number,
+        rejected_sample_count=value.rejected_sample_count,
+        rejection_message=value.rejection_message,
+    )
+
+
+def batch_outcome_from_proto(message: ingest_service_pb2.BatchAck) -> BatchOutcome:
+    """The acknowledgement of batches from its message."""
+    return BatchOutcome(
+        committed_sequence_number=message.committed_sequence_number,
+        rejected_sample_count=message.rejected_sample_count,
+        rejection_message=message.rejection_message,
+    )
+
+
+def _of_kind(kind: type[R], request: AppendRequest) -> list[R]:
+    # AppendRequest holds that all records are of one kind.
+    return [record for record in request.records if isinstance(record, kind)]
+
+
+def _records_from_proto(message: AppendRequestMessage) -> tuple[Record, ...]:
+    match message:
+        case ingest_service_pb2.AppendRequestRecordsRequest():
+            return each(request_record_from_proto, message.records)
+        case ingest_service_pb2.AppendMetricAggregatesRequest():
+            return each(metric_aggregate_from_proto, message.records)
+        case ingest_service_pb2.AppendCollectiveResultsRequest():
+            return each(collective_result_from_proto, message.records)
+        case ingest_service_pb2.AppendTrainingStepsRequest():
+            return each(training_step_from_proto, message.records)

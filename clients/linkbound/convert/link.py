@@ -1,0 +1,54 @@
+"""Converters of `linkbound/types/v1/link.proto`."""
+
+from __future__ import annotations
+
+from linkbound.convert.values import EnumConverter
+from linkbound.domain.link import Link, RateSource, ResolvedLink
+from linkbound.types.v1 import link_pb2
+
+_RATE_SOURCE = EnumConverter(RateSource, link_pb2.RateSource)
+
+rate_source_to_proto = _RATE_SOURCE.to_proto
+rate_source_from_proto = _RATE_SOURCE.from_proto
+
+
+def link_to_proto(value: Link) -> link_pb2.Link:
+    """A link as a message."""
+    return link_pb2.Link(
+        line_rate_bits_per_second=value.line_rate_bits_per_second,
+        roce_mtu_bytes=value.roce_mtu_bytes,
+        pcie_function_count=value.pcie_function_count,
+        measured_bits_per_second=value.measured_bits_per_second,
+    )
+
+
+def link_from_proto(message: link_pb2.Link) -> Link:
+    """A link from its message."""
+    return Link(
+        line_rate_bits_per_second=message.line_rate_bits_per_second,
+        roce_mtu_bytes=message.roce_mtu_bytes if message.HasField("roce_mtu_bytes") else None,
+        pcie_function_count=message.pcie_function_count if message.HasField("pcie_function_count") else None,
+        measured_bits_per_second=(
+            message.measured_bits_per_second if message.HasField("measured_bits_per_second") else None
+        ),
+    )
+
+
+def resolved_link_to_proto(value: ResolvedLink) -> link_pb2.ResolvedLink:
+    """A resolved link as a message."""
+    return link_pb2.ResolvedLink(
+        link=link_to_proto(value.link),
+        effective_bits_per_second=value.effective_bits_per_second,
+        rate_source=rate_source_to_proto(value.rate_source),
+        roce_mtu_bytes=value.roce_mtu_bytes,
+    )
+
+
+def resolved_link_from_proto(message: link_pb2.ResolvedLink) -> ResolvedLink:
+    """A resolved link from its message."""
+    return ResolvedLink(
+        link=link_from_proto(message.link),
+        effective_bits_per_second=message.effective_bits_per_second,
+        rate_source=rate_source_from_proto(message.rate_source),
+        roce_mtu_bytes=message.roce_mtu_bytes,
+    )

@@ -1,0 +1,1 @@
+"""Servicers of the estimator: convert, ask the application object, convert back."""

@@ -1,0 +1,48 @@
+"""`linkbound.estimator.v1.CatalogService` over an `Estimator`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc
+
+from estimator_service.service import Estimator
+from linkbound.convert import catalog_service as convert
+from linkbound.estimator.v1 import catalog_service_pb2, catalog_service_pb2_grpc
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class CatalogServicer(catalog_service_pb2_grpc.CatalogServiceServicer):
+    """Answers with the catalogue of `estimator`."""
+
+    def __init__(self, estimator: Estimator) -> None:
+        self._estimator = estimator
+
+    async def ListModels(
+        self, request: catalog_service_pb2.ListModelsRequest, _context: Context
+    ) -> catalog_service_pb2.ListModelsResponse:
+        """One page of the models."""
+        page = self._estimator.list_models(convert.list_models_request_from_proto(request))
+        return convert.list_models_response_to_proto(page)
+
+    async def GetModel(
+        self, request: catalog_service_pb2.GetModelRequest, _context: Context
+    ) -> catalog_service_pb2.GetModelResponse:
+        """One model."""
+        model = self._estimator.get_model(convert.get_model_request_from_proto(request))
+        return convert.get_model_response_to_proto(model)
+
+    async def ListHardware(
+        self, request: catalog_service_pb2.ListHardwareRequest, _context: Context
+    ) -> catalog_service_pb2.ListHardwareResponse:
+        """One page of the hardware."""
+        page = self._estimator.list_hardware(convert.list_hardware_request_from_proto(request))
+        return convert.list_hardware_response_to_proto(page)
+
+    async def GetHardware(
+        self, request: catalog_service_pb2.GetHardwareRequest, _context: Context
+    ) -> catalog_service_pb2.GetHardwareResponse:
+        """One kind of hardware."""
+        hardware = self._estimator.get_hardware(convert.get_hardware_request_from_proto(request))
+        return convert.get_hardware_response_to_proto(hardware)

@@ -1,0 +1,1 @@
+"""Servicers of the ingest service: convert, ask the application object, convert back."""

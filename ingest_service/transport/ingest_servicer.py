@@ -1,0 +1,80 @@
+"""`linkbound.ingest.v1.IngestService` over an `Ingest`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+import grpc
+
+from ingest_service.service import Ingest, StreamSession
+from ingest_service.transport.sample_stream import SampleStream, StreamTiming
+from ingest_service.transport.store_threads import StoreThreads
+from linkbound.convert import ingest_service as convert
+from linkbound.domain.samples import OpenStreamRequest
+from linkbound.ingest.v1 import ingest_service_pb2, ingest_service_pb2_grpc
+from serving.rpc import CURRENT_RPC
+
+Context = grpc.aio.ServicerContext[Any, Any]
+T = TypeVar("T")
+
+
+class IngestServicer(ingest_service_pb2_grpc.IngestServiceServicer):
+    """Stores with `ingest`. `draining` ends the streams; `stream_timing` gives each new stream its times."""
+
+    def __init__(
+        self,
+        ingest: Ingest,
+        threads: StoreThreads,
+        draining: asyncio.Event,
+        stream_timing: Callable[[], StreamTiming] = StreamTiming.drawn,
+    ) -> None:
+        self._ingest = ingest
+        self._threads = threads
+        self._draining = draining
+        self._stream_timing = stream_timing
+
+    def StreamSamples(
+        self, _requests: Any, context: Context
+    ) -> AsyncIterator[ingest_service_pb2.StreamSamplesResponse]:
+        """Store samples as they come."""
+        return SampleStream(context, self._open_stream, self._draining, self._stream_timing()).responses()
+
+    async def AppendRequestRecords(
+        self, request: ingest_service_pb2.AppendRequestRecordsRequest, _context: Context
+    ) -> ingest_service_pb2.AppendRequestRecordsResponse:
+        """Store request records."""
+        return ingest_service_pb2.AppendRequestRecordsResponse(committed_sequence_number=await self._append(request))
+
+    async def AppendMetricAggregates(
+        self, request: ingest_service_pb2.AppendMetricAggregatesRequest, _context: Context
+    ) -> ingest_service_pb2.AppendMetricAggregatesResponse:
+        """Store aggregates of metrics."""
+        return ingest_service_pb2.AppendMetricAggregatesResponse(committed_sequence_number=await self._append(request))
+
+    async def AppendCollectiveResults(
+        self, request: ingest_service_pb2.AppendCollectiveResultsRequest, _context: Context
+    ) -> ingest_service_pb2.AppendCollectiveResultsResponse:
+        """Store results of collective benchmarks."""
+        return ingest_service_pb2.AppendCollectiveResultsResponse(committed_sequence_number=await self._append(request))
+
+    async def AppendTrainingSteps(
+        self, request: ingest_service_pb2.AppendTrainingStepsRequest, _context: Context
+    ) -> ingest_service_pb2.AppendTrainingStepsResponse:
+        """Store training steps."""
+        return ingest_service_pb2.AppendTrainingStepsResponse(committed_sequence_number=await self._append(request))
+
+    async def _open_stream(self, request: OpenStreamRequest) -> StreamSession:
+        return await self._threads.run(self._ingest.open_stream, request)
+
+    async def _append(self, message: convert.AppendRequestMessage) -> int:
+        request = convert.append_request_from_proto(message)
+        CURRENT_RPC.get().add_rows(len(request.records))
+        return await completed(self._ingest.append(request))
+
+
+async def completed(future: Future[T]) -> T:
+    """The result of `future`. A caller that goes away does not cancel it: what is queued is stored."""
+    return await asyncio.shield(asyncio.wrap_future(future))

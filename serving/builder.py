@@ -1,0 +1,113 @@
+"""Builds a gRPC server: options, interceptor, health, reflection, TLS."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any
+
+import grpc
+from attrs import frozen
+
+from linkbound.domain.errors import UnavailableError
+from serving.auth import read_token_check
+from serving.health import HealthReporter
+from serving.interceptors import RpcInterceptor
+from serving.settings import ServerSettings
+from serving.tls import server_credentials
+
+_MS_PER_SECOND = 1000
+_MIN_CLIENT_PING_INTERVAL_MS = 20_000
+"""Clients ping every 30 s; a server that allows less ends their connections."""
+
+
+class PortSharing(Enum):
+    """Whether other processes may listen on the same port; the kernel then spreads connections over them."""
+
+    EXCLUSIVE = 0
+    SHARED = 1
+
+
+@frozen
+class ServiceBinding:
+    """One service of a server: its full name and what registers its servicer."""
+
+    name: str
+    register: Callable[[grpc.aio.Server], None]
+
+
+@frozen(kw_only=True)
+class BuiltServer:
+    """A server that listens but does not answer yet. `draining` tells its streams to end."""
+
+    server: grpc.aio.Server
+    health: HealthReporter
+    draining: asyncio.Event
+    port: int
+
+
+def server_options(settings: ServerSettings, port_sharing: PortSharing) -> list[tuple[str, int]]:
+    """Channel arguments of the server."""
+    return [
+        ("grpc.max_receive_message_length", settings.max_message_bytes),
+        ("grpc.max_send_message_length", settings.max_message_bytes),
+        ("grpc.keepalive_time_ms", round(settings.keepalive_seconds * _MS_PER_SECOND)),
+        ("grpc.keepalive_timeout_ms", round(settings.keepalive_timeout_seconds * _MS_PER_SECOND)),
+        ("grpc.http2.min_ping_interval_without_data_ms", _MIN_CLIENT_PING_INTERVAL_MS),
+        ("grpc.so_reuseport", port_sharing.value),
+        ("grpc.enable_channelz", 0),
+    ]
+
+
+async def build_server(
+    settings: ServerSettings,
+    services: Callable[[asyncio.Event], Sequence[ServiceBinding]],
+    *,
+    error_domain: str,
+    port_sharing: PortSharing,
+) -> BuiltServer:
+    """A server with `services`, which are given the event that tells their streams to end. Needs a running loop.
+
+    Raises InvalidArgumentError for a file of `settings` that cannot be used, and UnavailableError (CANNOT_LISTEN)
+    where the address is taken or is not one of this machine.
+    """
+    draining = asyncio.Event()
+    bindings = services(draining)
+    server = grpc.aio.server(
+        interceptors=[
+            RpcInterceptor(
+                error_domain=error_domain, token_check=read_token_check(settings.token_file), draining=draining
+            )
+        ],
+        options=server_options(settings, port_sharing),
+    )
+    for binding in bindings:
+        binding.register(server)
+    health = HealthReporter([binding.name for binding in bindings])
+    await health.add_to(server)
+    if settings.reflection:
+        _add_reflection(server, [binding.name for binding in bindings])
+    return BuiltServer(server=server, health=health, draining=draining, port=_listen(server, settings))
+
+
+def _listen(server: grpc.aio.Server, settings: ServerSettings) -> int:
+    credentials = server_credentials(settings)
+    try:
+        if credentials is None:
+            return server.add_insecure_port(settings.address)
+        return server.add_secure_port(settings.address, credentials)
+    except RuntimeError as error:
+        raise UnavailableError(
+            f"cannot listen on {settings.address}: the port is taken, or the address is not one of this machine",
+            reason="CANNOT_LISTEN",
+            metadata={"address": settings.address},
+        ) from error
+
+
+def _add_reflection(server: Any, names: Sequence[str]) -> None:
+    # Imported here: an installation without the `services` extra runs without it.
+    from grpc_health.v1 import health
+    from grpc_reflection.v1alpha import reflection
+
+    reflection.enable_server_reflection([*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server)

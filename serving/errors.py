@@ -1,0 +1,291 @@
+"""The one table from domain errors to gRPC statuses.
+
+Every status carries `ErrorInfo{reason, domain, metadata}`; further details depend on the class. Statuses travel in
+HTTP/2 headers, for which receivers allow 8 KiB, so a long one is cut and says what it left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import grpc
+from attrs import frozen
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import Message
+from google.rpc import error_details_pb2, status_pb2
+
+from linkbound.domain import errors
+
+MAX_MESSAGE_BYTES = 512
+"""Of the message, which a status carries twice, once with three characters for each byte that is not ASCII."""
+MAX_VALUE_BYTES = 256
+"""Of one value of the metadata, and of one description."""
+MAX_VIOLATIONS_BYTES = 3072
+"""Of all violations together; in base64 they leave room for the rest."""
+
+_CUT_MARK = "..."
+
+OMITTED_VIOLATIONS_KEY = "omittedViolationCount"
+PUSHBACK_KEY = "grpc-retry-pushback-ms"
+
+
+@frozen
+class Situation:
+    """When an error occurs, with its reason."""
+
+    text: str
+    reason: str
+
+
+@frozen
+class ErrorRow:
+    """How one class of the domain travels: its code, its details besides ErrorInfo, and when it occurs."""
+
+    error: type[errors.Error]
+    code: grpc.StatusCode
+    details: Callable[[Any], Sequence[Message]]
+    details_description: str
+    situations: tuple[Situation, ...]
+
+
+def _none(_error: errors.Error) -> Sequence[Message]:
+    return ()
+
+
+def _bad_request(error: errors.InvalidArgumentError) -> Sequence[Message]:
+    message = error_details_pb2.BadRequest()
+    for violation in error.field_violations:
+        entry = error_details_pb2.BadRequest.FieldViolation(
+            field=_cut(violation.field), description=_cut(violation.description), reason=_cut(violation.reason)
+        )
+        if message.ByteSize() + entry.ByteSize() > MAX_VIOLATIONS_BYTES:
+            break
+        message.field_violations.append(entry)
+    return (message,)
+
+
+def _resource_info(error: errors.NotFoundError | errors.AlreadyExistsError) -> Sequence[Message]:
+    return (
+        error_details_pb2.ResourceInfo(
+            resource_type=error.resource.type, resource_name=_cut(error.resource.name), description=_cut(error.message)
+        ),
+    )
+
+
+def _precondition_failure(error: errors.FailedPreconditionError) -> Sequence[Message]:
+    violation = error_details_pb2.PreconditionFailure.Violation(
+        type=error.reason,
+        subject=_cut(error.metadata.get("run") or error.metadata.get("writer", "")),
+        description=_cut(error.message),
+    )
+    return (error_details_pb2.PreconditionFailure(violations=[violation]),)
+
+
+def _retry_info(error: errors.ResourceExhaustedError) -> Sequence[Message]:
+    if error.retry_delay_seconds is None:
+        return ()
+    delay = Duration()
+    delay.FromMilliseconds(round(error.retry_delay_seconds * 1000))
+    return (error_details_pb2.RetryInfo(retry_delay=delay),)
+
+
+ERROR_TABLE = (
+    ErrorRow(
+        errors.InvalidArgumentError,
+        grpc.StatusCode.INVALID_ARGUMENT,
+        _bad_request,
+        "`BadRequest`: every violation with field, description and reason",
+        (
+            Situation("a request breaks rules", "INVALID_FIELD"),
+            Situation("the bytes are not a message of the method", "MALFORMED_MESSAGE"),
+        ),
+    ),
+    ErrorRow(
+        errors.NotFoundError,
+        grpc.StatusCode.NOT_FOUND,
+        _resource_info,
+        "`ResourceInfo`; metadata `nearNames`, comma-separated, nearest first",
+        (
+            Situation("no such model", "MODEL_NOT_FOUND"),
+            Situation("no such hardware", "HARDWARE_NOT_FOUND"),
+            Situation("no such run", "RUN_NOT_FOUND"),
+        ),
+    ),
+    ErrorRow(
+        errors.AlreadyExistsError,
+        grpc.StatusCode.ALREADY_EXISTS,
+        _resource_info,
+        "`ResourceInfo`",
+        (Situation("the id is taken by a run with other content", "RUN_EXISTS"),),
+    ),
+    ErrorRow(
+        errors.FailedPreconditionError,
+        grpc.StatusCode.FAILED_PRECONDITION,
+        _precondition_failure,
+        "`PreconditionFailure`",
+        (
+            Situation("the run is sealed", "RUN_SEALED"),
+            Situation("the run does not hold the expected number of rows", "ROW_COUNT_MISMATCH"),
+            Situation("a writer changes between stream and unary calls", "WRITER_KIND_MISMATCH"),
+            Situation("the writer saw more acknowledged than is stored", "ACKED_DATA_MISSING"),
+            Situation("a batch comes on a stream that was closed", "STREAM_CLOSED"),
+            Situation("at start: the file is not a store, or is damaged", "STORE_UNREADABLE"),
+            Situation("at start: the store was written by a newer version", "SCHEMA_NEWER"),
+        ),
+    ),
+    ErrorRow(
+        errors.OutOfRangeError,
+        grpc.StatusCode.OUT_OF_RANGE,
+        _none,
+        "metadata `expectedSequenceNumber`",
+        (Situation("a sequence number is too far ahead", "SEQUENCE_GAP"),),
+    ),
+    ErrorRow(
+        errors.AbortedError,
+        grpc.StatusCode.ABORTED,
+        _none,
+        "metadata",
+        (Situation("the sequence number is stored with other content", "WRITER_CONFLICT"),),
+    ),
+    ErrorRow(
+        errors.ResourceExhaustedError,
+        grpc.StatusCode.RESOURCE_EXHAUSTED,
+        _retry_info,
+        "`RetryInfo` and the trailer `grpc-retry-pushback-ms` where trying again helps; neither where it does not",
+        (
+            Situation("more is queued than the store can take; try again", "QUEUE_FULL"),
+            Situation("the disk is full; trying again does not help", "DISK_FULL"),
+        ),
+    ),
+    ErrorRow(
+        errors.UnauthenticatedError,
+        grpc.StatusCode.UNAUTHENTICATED,
+        _none,
+        "never which part was wrong",
+        (Situation("no token, or a wrong one", "UNAUTHENTICATED"),),
+    ),
+    ErrorRow(
+        errors.PermissionDeniedError,
+        grpc.StatusCode.PERMISSION_DENIED,
+        _none,
+        "never which part was wrong",
+        (Situation("the token does not cover the method", "PERMISSION_DENIED"),),
+    ),
+    ErrorRow(
+        errors.UnavailableError,
+        grpc.StatusCode.UNAVAILABLE,
+        _none,
+        "none",
+        (
+            Situation("the service cannot take the call now; try again", "UNAVAILABLE"),
+            Situation("the service is shutting down", "SHUTTING_DOWN"),
+            Situation("a stream reached its age limit; open it again", "STREAM_RECYCLED"),
+            Situation("the store is closed", "STORE_CLOSED"),
+            Situation("the store broke and nothing more is stored until a restart", "STORE_BROKEN"),
+            Situation("at start: another process holds the store; metadata `pid`", "STORE_LOCKED"),
+            Situation("at start: the address cannot be listened on", "CANNOT_LISTEN"),
+        ),
+    ),
+    ErrorRow(
+        errors.DeadlineExceededError,
+        grpc.StatusCode.DEADLINE_EXCEEDED,
+        _none,
+        "none",
+        (Situation("the answer did not come in time", "DEADLINE_EXCEEDED"),),
+    ),
+    ErrorRow(
+        errors.CancelledError,
+        grpc.StatusCode.CANCELLED,
+        _none,
+        "none",
+        (Situation("the call was cancelled", "CANCELLED"),),
+    ),
+    ErrorRow(
+        errors.UnimplementedError,
+        grpc.StatusCode.UNIMPLEMENTED,
+        _none,
+        "none",
+        (Situation("the service has no such method", "UNIMPLEMENTED"),),
+    ),
+    ErrorRow(
+        errors.InternalError,
+        grpc.StatusCode.INTERNAL,
+        _none,
+        "none; the message holds the request id, the log holds the rest",
+        (Situation("anything else", "INTERNAL"),),
+    ),
+)
+
+_ROWS = {row.error: row for row in ERROR_TABLE}
+
+
+@frozen
+class RpcStatus(grpc.Status):
+    """A status with what `abort_with_status` sends: code, message and trailing metadata."""
+
+    code: grpc.StatusCode
+    details: str
+    trailing_metadata: tuple[tuple[str, str | bytes], ...]
+
+
+def internal_error(request_id: str) -> errors.InternalError:
+    """What a caller learns of a fault: nothing but where to look."""
+    return errors.InternalError(f"internal error; request id {request_id}", metadata={"requestId": request_id})
+
+
+def row_of(error: errors.Error) -> ErrorRow:
+    """The row of an error's class, or of the nearest class above it; that of InternalError where there is none."""
+    for kind in type(error).__mro__:
+        if kind in _ROWS:
+            return _ROWS[kind]
+    return _ROWS[errors.InternalError]
+
+
+def status_proto(error: errors.Error, domain: str) -> status_pb2.Status:
+    """`error` as `google.rpc.Status`, short enough for a header. `domain` is `<service>.linkbound`."""
+    row = row_of(error)
+    details = row.details(error)
+    metadata = {key: _cut(value) for key, value in error.metadata.items()}
+    omitted_count = sum(_omitted_violation_count(error, detail) for detail in details)
+    if omitted_count:
+        metadata[OMITTED_VIOLATIONS_KEY] = str(omitted_count)
+    info = error_details_pb2.ErrorInfo(reason=error.reason, domain=domain, metadata=metadata)
+    return status_pb2.Status(
+        code=row.code.value[0],
+        message=_cut(error.message, MAX_MESSAGE_BYTES),
+        details=[_packed(detail) for detail in (info, *details)],
+    )
+
+
+def rpc_status(error: errors.Error, domain: str, *trailers: tuple[str, str]) -> RpcStatus:
+    """`error` as the status that ends a call, with `trailers` beside the details."""
+    proto = status_proto(error, domain)
+    pushback: tuple[tuple[str, str], ...] = ()
+    if isinstance(error, errors.ResourceExhaustedError) and error.retry_delay_seconds is not None:
+        pushback = ((PUSHBACK_KEY, str(round(error.retry_delay_seconds * 1000))),)
+    return RpcStatus(
+        row_of(error).code,
+        proto.message,
+        (("grpc-status-details-bin", proto.SerializeToString()), *pushback, *trailers),
+    )
+
+
+def _omitted_violation_count(error: errors.Error, detail: Message) -> int:
+    if isinstance(error, errors.InvalidArgumentError) and isinstance(detail, error_details_pb2.BadRequest):
+        return len(error.field_violations) - len(detail.field_violations)
+    return 0
+
+
+def _packed(message: Message) -> AnyMessage:
+    packed = AnyMessage()
+    packed.Pack(message)
+    return packed
+
+
+def _cut(text: str, limit_bytes: int = MAX_VALUE_BYTES) -> str:
+    encoded = text.encode()
+    if len(encoded) <= limit_bytes:
+        return text
+    return encoded[: limit_bytes - len(_CUT_MARK)].decode(errors="ignore") + _CUT_MARK

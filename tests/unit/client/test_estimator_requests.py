@@ -1,0 +1,68 @@
+import pytest
+
+from linkbound.client import estimator_requests
+from linkbound.domain.collective import CollectiveKind
+from linkbound.domain.errors import InvalidArgumentError
+from linkbound.domain.link import Link
+from linkbound.domain.workload import DecodeWorkload, PrefillWorkload
+
+WORKLOAD = PrefillWorkload(model="glm-5.3", tensor_parallel_size=8, prompt_tokens=1024)
+
+
+def paths(error: InvalidArgumentError) -> list[str]:
+    return [violation.field for violation in error.field_violations]
+
+
+def test_a_rate_as_text_becomes_a_link_of_that_rate() -> None:
+    request = estimator_requests.prefill_request(
+        WORKLOAD, link="200g", to_link="13.625GB/s", baseline_ttft_seconds=None
+    )
+    assert request.link == Link(line_rate_bits_per_second=200_000_000_000)
+    assert request.to_link == Link(line_rate_bits_per_second=109_000_000_000)
+
+
+def test_a_link_is_kept_as_it_is() -> None:
+    link = Link(line_rate_bits_per_second=10**11, roce_mtu_bytes=4096)
+    assert (
+        estimator_requests.decode_request(
+            DecodeWorkload(model="glm-5.3", tensor_parallel_size=8), link=link, to_link=None
+        ).link
+        is link
+    )
+
+
+def test_text_that_is_no_rate_does_not_hide_other_violations() -> None:
+    bad = PrefillWorkload(model="glm-5.3", tensor_parallel_size=0, prompt_tokens=-1)
+    with pytest.raises(InvalidArgumentError) as caught:
+        estimator_requests.prefill_request(bad, link="fast", to_link="faster", baseline_ttft_seconds=-2.0)
+    assert paths(caught.value) == [
+        "workload.tensor_parallel_size",
+        "workload.prompt_tokens",
+        "baseline_ttft_seconds",
+        "link",
+        "to_link",
+    ]
+
+
+def test_text_that_is_no_rate_is_a_violation_by_itself() -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        estimator_requests.collective_request(
+            kind=CollectiveKind.ALL_REDUCE, rank_count=2, link="10 apples", message_bytes=None
+        )
+    assert paths(caught.value) == ["link"]
+
+
+@pytest.mark.parametrize("rate", ["0g", "1e9", "-5g", "\uff15g", "9" * 30 + "g", ""])
+def test_every_link_of_a_comparison_is_named(rate: str) -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        estimator_requests.link_comparison_request(
+            WORKLOAD, old_link=rate, new_link=rate, baseline_seconds=None, emulation=None
+        )
+    assert {path.split(".")[0] for path in paths(caught.value)} == {"old_link", "new_link"}
+
+
+def test_sizes_may_be_any_sequence() -> None:
+    request = estimator_requests.tp_projection_request(
+        WORKLOAD, baseline_ttft_seconds=6.36, link="200g", to_link="100g", tensor_parallel_sizes=[2, 4]
+    )
+    assert request.tensor_parallel_sizes == (2, 4)

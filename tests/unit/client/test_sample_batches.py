@@ -1,0 +1,107 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from linkbound.client.sample_batches import LARGEST_SAMPLE_BYTES, check_columns, split_columns
+from linkbound.convert.ingest_service import sample_batch_to_proto
+from linkbound.domain.errors import InvalidArgumentError
+from linkbound.domain.samples import SampleBatch, SampleColumns
+
+INT64 = st.integers(-(2**63), 2**63 - 1)
+
+
+@st.composite
+def columns_of_series(draw: st.DrawFn, series_index: int) -> SampleColumns:
+    count = draw(st.integers(0, 60))
+    numbers = st.lists(INT64, min_size=count, max_size=count).map(tuple)
+    return SampleColumns(
+        series_index=series_index,
+        time_ns=draw(numbers),
+        value=draw(numbers),
+        read_duration_ns=draw(st.one_of(st.just(()), numbers)),
+    )
+
+
+UNTIMED = settings(deadline=None)
+SEVERAL = st.integers(1, 4).flatmap(lambda n: st.tuples(*(columns_of_series(i) for i in range(n))))
+
+
+@UNTIMED
+@given(SEVERAL, st.integers(1, 3000), st.integers(1, 100))
+def test_parts_hold_every_sample_once_and_in_order(
+    columns: tuple[SampleColumns, ...], max_batch_bytes: int, max_sample_count: int
+) -> None:
+    parts = list(split_columns(columns, max_batch_bytes, max_sample_count))
+    for entry in columns:
+        pieces = [piece for part in parts for piece in part if piece.series_index == entry.series_index]
+        for field in ("time_ns", "value", "read_duration_ns"):
+            assert sum((getattr(piece, field) for piece in pieces), ()) == getattr(entry, field)
+    for part in parts:
+        assert sum(len(piece.time_ns) for piece in part) <= max_sample_count
+        indices = [piece.series_index for piece in part]
+        assert len(indices) == len(set(indices))
+
+
+@UNTIMED
+@given(SEVERAL, st.integers(1024, 3000))
+def test_no_part_is_larger_on_the_wire_than_allowed(columns: tuple[SampleColumns, ...], max_batch_bytes: int) -> None:
+    for part in split_columns(columns, max_batch_bytes, 10**6):
+        message = sample_batch_to_proto(SampleBatch(sequence_number=2**62, columns=part))
+        assert message.ByteSize() <= max_batch_bytes
+
+
+def test_what_fits_stays_together() -> None:
+    columns = (
+        SampleColumns(series_index=0, time_ns=(1, 2), value=(3, 4)),
+        SampleColumns(series_index=1, time_ns=(1,), value=(5,)),
+    )
+    assert list(split_columns(columns, 1024, 100)) == [columns]
+
+
+def test_nothing_makes_no_part() -> None:
+    assert list(split_columns((), 1024, 100)) == []
+    assert list(split_columns((SampleColumns(series_index=0, time_ns=(), value=()),), 1024, 100)) == []
+
+
+def test_a_sample_has_three_numbers_of_ten_bytes() -> None:
+    widest = SampleColumns(series_index=0, time_ns=(-(2**63),), value=(-(2**63),), read_duration_ns=(-1,))
+    empty = SampleColumns(series_index=0, time_ns=(), value=())
+    sizes = [
+        sample_batch_to_proto(SampleBatch(sequence_number=1, columns=(entry,))).columns[0].ByteSize()
+        for entry in (widest, empty)
+    ]
+    # Each of the three packed fields adds a tag and a length of one byte.
+    assert sizes[0] - sizes[1] == LARGEST_SAMPLE_BYTES + 3 * 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "fields"),
+    [
+        ([SampleColumns(series_index=2, time_ns=(1,), value=(1,))], ["columns[0].series_index"]),
+        ([SampleColumns(series_index=-1, time_ns=(1,), value=(1,))], ["columns[0].series_index"]),
+        ([SampleColumns(series_index=0, time_ns=(1, 2), value=(1,))], ["columns[0].value"]),
+        (
+            [SampleColumns(series_index=0, time_ns=(1,), value=(1,), read_duration_ns=(1, 2))],
+            ["columns[0].read_duration_ns"],
+        ),
+        (
+            [SampleColumns(series_index=1, time_ns=(2**63,), value=(10**30,))],
+            ["columns[0].time_ns", "columns[0].value"],
+        ),
+        ([SampleColumns(series_index=0, time_ns=(1,), value=(1,))] * 2, ["columns[1].series_index"]),
+    ],
+)
+def test_malformed_columns_are_named(columns: list[SampleColumns], fields: list[str]) -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        check_columns(columns, series_count=2)
+    assert [violation.field for violation in caught.value.field_violations] == fields
+
+
+def test_well_formed_columns_pass() -> None:
+    check_columns(
+        [
+            SampleColumns(series_index=1, time_ns=(1, 2), value=(-(2**63), 2**63 - 1), read_duration_ns=(5, 6)),
+            SampleColumns(series_index=0, time_ns=(), value=()),
+        ],
+        series_count=2,
+    )

@@ -1,0 +1,86 @@
+"""The retry policy that gRPC reads, held against the operations and the protocol."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import descriptor_pool
+from google.protobuf.message import Message
+
+from linkbound.client import operations
+from linkbound.client.operations import Operation
+from linkbound.client.remote import channel
+from linkbound.client.remote.services import ESTIMATOR_SERVICES, INGEST_SERVICES
+from linkbound.client.remote.wire import all_wire_methods
+
+CONFIG: dict[str, Any] = json.loads(Path(channel.__file__).with_name("service_config.json").read_text())
+POOL = descriptor_pool.Default()
+
+
+def is_retried(path: str) -> bool:
+    _, service, method = path.split("/")
+    names = [name for entry in CONFIG["methodConfig"] for name in entry["name"]]
+    return {"service": service} in names or {"service": service, "method": method} in names
+
+
+def keys_of(node: Any) -> set[str]:
+    if isinstance(node, dict):
+        return set(node) | {key for value in node.values() for key in keys_of(value)}
+    return {key for value in node for key in keys_of(value)} if isinstance(node, list) else set()
+
+
+def test_exactly_the_retried_operations_are_in_the_policy() -> None:
+    for operation, method in all_wire_methods():
+        assert (method.path, is_retried(method.path)) == (method.path, operation.call_class.is_retried)
+
+
+def test_a_stream_is_not_retried_by_grpc() -> None:
+    assert not is_retried("/linkbound.ingest.v1.IngestService/StreamSamples")
+
+
+def test_only_unavailable_is_retried_five_times_at_most() -> None:
+    (entry,) = CONFIG["methodConfig"]
+    assert entry["retryPolicy"] == {
+        "maxAttempts": 5,
+        "initialBackoff": "0.1s",
+        "maxBackoff": "2s",
+        "backoffMultiplier": 2,
+        "retryableStatusCodes": ["UNAVAILABLE"],
+    }
+    assert set(CONFIG["retryThrottling"]) == {"maxTokens", "tokenRatio"}
+
+
+def test_no_deadline_stands_in_the_policy() -> None:
+    assert "timeout" not in keys_of(CONFIG)
+
+
+def test_every_name_in_the_policy_exists() -> None:
+    for name in CONFIG["methodConfig"][0]["name"]:
+        service = POOL.FindServiceByName(name["service"])
+        assert "method" not in name or name["method"] in service.methods_by_name
+
+
+def test_every_operation_travels_by_a_method_of_the_protocol() -> None:
+    for operation, method in all_wire_methods():
+        _, service, name = method.path.split("/")
+        described = POOL.FindServiceByName(service).methods_by_name[name]
+        assert not described.client_streaming
+        assert described.output_type.full_name == method.response_type.DESCRIPTOR.full_name, operation.name
+        assert issubclass(method.response_type, Message)
+
+
+def test_every_unary_method_of_the_protocol_is_an_operation() -> None:
+    services = {*ESTIMATOR_SERVICES, *INGEST_SERVICES, "linkbound.ingest.v1.QueryService"}
+    unary = {
+        f"/{service}/{method.name}"
+        for service in services
+        for method in POOL.FindServiceByName(service).methods
+        if not method.client_streaming
+    }
+    assert {method.path for _, method in all_wire_methods()} == unary
+
+
+def test_every_operation_is_known_to_the_wire() -> None:
+    declared = {value for value in vars(operations).values() if isinstance(value, Operation)}
+    assert {operation for operation, _ in all_wire_methods()} == declared
+    assert len({operation.name for operation in declared}) == len(declared)

@@ -1,0 +1,112 @@
+"""Every converter there and back, over random values that reach the limits of each field."""
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from linkbound.convert.ingest_service import (
+    append_request_from_proto,
+    append_request_to_proto,
+    append_response_from_proto,
+    append_response_to_proto,
+    stream_opened_from_proto,
+    stream_opened_to_proto,
+)
+from linkbound.convert.run import settings_from_proto, settings_to_proto
+from linkbound.domain.records import AppendRequest
+from linkbound.domain.samples import StreamLimits
+from tests.strategies import (
+    IDS,
+    INT32,
+    INT64,
+    RECORDS,
+    Fill,
+    append_requests,
+    of_type,
+    settings_of_runs,
+    unset_fields,
+)
+from tests.unit.convert.converters import Pair, message_pairs
+
+# Machines differ; nothing here is about speed. Shrinking values of this size takes minutes and explains little.
+UNTIMED = settings(
+    deadline=None,
+    max_examples=15,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow],
+)
+
+# These take two values, and have tests of their own below.
+OF_TWO_VALUES = {"stream_opened"}
+PAIRS = [pair for pair in message_pairs() if pair.name not in OF_TWO_VALUES]
+
+
+def values_of(pair: Pair, fill: Fill) -> st.SearchStrategy[Any]:
+    # A bare text is the id of the resource that a request names.
+    return IDS if pair.domain is str else of_type(fill, pair.domain, pair.message.DESCRIPTOR)
+
+
+def over_the_wire(message: Any) -> Any:
+    return type(message).FromString(message.SerializeToString())
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+@UNTIMED
+@given(data=st.data())
+def test_a_value_comes_back(pair: Pair, data: st.DataObject) -> None:
+    value = data.draw(values_of(pair, Fill.ANY))
+    assert pair.from_proto(over_the_wire(pair.to_proto(value))) == value
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+@UNTIMED
+@given(data=st.data())
+def test_no_field_is_forgotten(pair: Pair, data: st.DataObject) -> None:
+    value = data.draw(values_of(pair, Fill.FULL))
+    message = pair.to_proto(value)
+    # When a new prediction is stored is the service's to say.
+    forgotten = [path for path in unset_fields(message) if not _is_left_out(pair, path)]
+    assert forgotten == []
+    assert pair.from_proto(message) == value
+    assert pair.to_proto(pair.from_proto(message)) == message
+
+
+def _is_left_out(pair: Pair, path: str) -> bool:
+    return pair.name == "create_run_request" and path == "prediction.store_time"
+
+
+@pytest.mark.parametrize("kind", RECORDS)
+@UNTIMED
+@given(data=st.data())
+def test_an_append_of_each_kind_comes_back(kind: type, data: st.DataObject) -> None:
+    request: AppendRequest = data.draw(append_requests(Fill.FULL, kind))
+    message = append_request_to_proto(request)
+    assert list(unset_fields(message)) == []
+    assert append_request_from_proto(over_the_wire(message)) == request
+
+
+@UNTIMED
+@given(request=append_requests(Fill.ANY), number=st.integers(*INT64))
+def test_the_answer_to_an_append_is_of_its_kind(request: AppendRequest, number: int) -> None:
+    message = append_request_to_proto(request)
+    answer = append_response_to_proto(number, message)
+    assert type(answer).__name__ == type(message).__name__.replace("Request", "Response").replace(
+        "AppendResponseRecords", "AppendRequestRecords"
+    )
+    assert append_response_from_proto(over_the_wire(answer)) == number
+
+
+@given(
+    number=st.integers(*INT64),
+    limits=st.builds(StreamLimits, max_in_flight_batches=st.integers(*INT32), max_batch_bytes=st.integers(*INT64)),
+)
+def test_an_opened_stream_comes_back(number: int, limits: StreamLimits) -> None:
+    message = stream_opened_to_proto(number, limits)
+    assert stream_opened_from_proto(over_the_wire(message)) == (number, limits)
+
+
+@given(chosen=settings_of_runs(Fill.ANY))
+def test_settings_come_back(chosen: Any) -> None:
+    assert settings_from_proto(settings_to_proto(chosen)) == chosen
