@@ -106,7 +106,7 @@ class AsyncSampleWriter:
         """
         check_columns(columns, len(self._request.series))
         for part in split_columns(columns, self._window.max_batch_bytes, LARGEST_SAMPLE_COUNT):
-            await self._wait_until(lambda: True)
+            await self._wait_until(lambda: self._window.has_room)
             was_empty = self._window.is_empty
             self._window.add(part)
             if was_empty:

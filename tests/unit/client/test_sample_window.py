@@ -46,9 +46,9 @@ def test_each_batch_is_sent_once_over_one_stream() -> None:
 
 def test_there_is_room_until_the_limit_and_again_after_an_acknowledgement() -> None:
     window = filled(opened())
-    assert not window.has_room
+    room_when_full = window.has_room
     assert window.acknowledge(BatchOutcome(committed_sequence_number=1))
-    assert window.has_room
+    assert (room_when_full, window.has_room) == (False, True)
     assert window.pending_sample_count == 4
 
 
