@@ -15,7 +15,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format lint types imports protos protos-check release docker-check \
-	lock test-lake clean distclean venv venv-protos venv-lake
+	docs docs-check lock test-lake clean distclean venv venv-protos venv-lake
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{ printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,7 +26,7 @@ demo: venv ## both services, the study's records, predicted beside measured; wri
 test: venv ## run every test
 	@$(BIN)/pytest
 
-check: lint types imports protos-check docker-check ## format, lint, types, import contracts, protos, Dockerfiles
+check: lint types imports protos-check docker-check docs-check ## format, lint, types, imports, protos, Dockerfiles, docs
 
 format: venv ## format the code and the protos
 	@$(BIN)/ruff format
@@ -55,6 +55,14 @@ release: protos-check ## make today's protos the released contract (protos/relea
 
 docker-check: venv
 	@$(BIN)/hadolint $(DOCKERFILES)
+
+docs: venv ## write docs/errors.md and docs/schema.md from the code
+	@$(BIN)/python scripts/error_docs.py write
+	@$(BIN)/python scripts/gen_schema_doc.py write
+
+docs-check: venv ## docs/errors.md and docs/schema.md say what the code does
+	@$(BIN)/python scripts/error_docs.py check
+	@$(BIN)/python scripts/gen_schema_doc.py check
 
 lock: venv ## resolve the locks again from pyproject.toml
 	@$(COMPILE) pyproject.toml --extra services --extra dev -o requirements.lock

@@ -2,6 +2,10 @@
 #   docker build -f docker/estimator.Dockerfile -t linkbound-estimator .
 # It refuses to serve other machines in the clear: give LINKBOUND_SERVER_TLS_* files, or, behind something that
 # encrypts, LINKBOUND_SERVER_ALLOW_PLAINTEXT=true as the compose file does.
+# With TLS the health check needs to know the certificate too: LINKBOUND_TLS_CA_FILE, what it descends from, and
+# LINKBOUND_TLS_SERVER_NAME, a name that it holds for, since the check asks 127.0.0.1. With
+# LINKBOUND_SERVER_TLS_CLIENT_CA_FILE also LINKBOUND_TLS_CLIENT_CERTIFICATE_FILE and LINKBOUND_TLS_CLIENT_KEY_FILE.
+# It needs no token.
 
 FROM python:3.12-slim AS build
 WORKDIR /build

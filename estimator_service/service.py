@@ -5,7 +5,7 @@ from __future__ import annotations
 from estimator_service.catalog.directory import SHIPPED_DIRECTORY, Catalog
 from estimator_service.catalog.pages import page_of
 from estimator_service.core import decode, link_comparison, prefill, single_collective, tp_projection, training
-from linkbound.domain.catalog import CatalogRequest, Hardware, Model
+from linkbound.domain.catalog import Hardware, HardwareRequest, Model, ModelRequest
 from linkbound.domain.collective import CollectiveEstimate, CollectiveRequest
 from linkbound.domain.decode import DecodeEstimate, DecodeRequest
 from linkbound.domain.link_comparison import LinkComparison, LinkComparisonRequest
@@ -58,8 +58,8 @@ class Estimator:
         return Page(entries=tuple(map(self._catalog.models.get, page.ids)), next_page_token=page.next_page_token)
 
     def get_model(self, model_id: str) -> Model:
-        """One model. A malformed id is a violation of `name`."""
-        return self._catalog.models.get(CatalogRequest(name=model_id).name)
+        """One model. A malformed id is a violation."""
+        return self._catalog.models.get(ModelRequest(model=model_id).model)
 
     def list_hardware(self, request: PageRequest) -> Page[Hardware]:
         """One page of the hardware, in the order of its ids."""
@@ -67,8 +67,8 @@ class Estimator:
         return Page(entries=tuple(map(self._catalog.hardware.get, page.ids)), next_page_token=page.next_page_token)
 
     def get_hardware(self, hardware_id: str) -> Hardware:
-        """One kind of hardware. A malformed id is a violation of `name`."""
-        return self._catalog.hardware.get(CatalogRequest(name=hardware_id).name)
+        """One kind of hardware. A malformed id is a violation."""
+        return self._catalog.hardware.get(HardwareRequest(hardware=hardware_id).hardware)
 
 
 def default_estimator() -> Estimator:

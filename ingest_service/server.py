@@ -1,24 +1,24 @@
-"""The ingest service's gRPC server: `serve` within an event loop, `run_ingest_server` as a process of its own."""
+"""The ingest service's gRPC server; `linkbound serve` runs it."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 
 from ingest_service.service import Ingest
-from ingest_service.settings import StoreSettings
 from ingest_service.transport.ingest_servicer import IngestServicer
 from ingest_service.transport.names import ERROR_DOMAIN, INGEST_SERVICE, QUERY_SERVICE, RUN_SERVICE
 from ingest_service.transport.query_servicer import QueryServicer
 from ingest_service.transport.run_servicer import RunServicer
 from ingest_service.transport.store_threads import StoreThreads
+from linkbound.domain.errors import UnavailableError
 from linkbound.ingest.v1.ingest_service_pb2_grpc import add_IngestServiceServicer_to_server
 from linkbound.ingest.v1.query_service_pb2_grpc import add_QueryServiceServicer_to_server
 from linkbound.ingest.v1.run_service_pb2_grpc import add_RunServiceServicer_to_server
-from serving.builder import PortSharing, ServiceBinding, build_server
-from serving.lifecycle import OnStarted, run_until_signalled, run_until_stopped
-from serving.logging import configure_logging
+from serving.builder import ServiceBinding, build_server
+from serving.lifecycle import OnStarted, run_until_stopped
 from serving.settings import ServerSettings
 
 HEALTH_INTERVAL_SECONDS = 1.0
@@ -29,38 +29,27 @@ async def serve(settings: ServerSettings, ingest: Ingest, *, on_started: OnStart
     """Serve `ingest` until `stop` is set; `on_started` is told the port once health says SERVING.
 
     The caller closes `ingest` afterwards; no call is in it any more then. The port is this process's alone: two ingest
-    services on one port would each get a part of the writers. Health says NOT_SERVING once the store is broken. Raises
-    InvalidArgumentError for files that cannot be used, UnavailableError (CANNOT_LISTEN) where the address cannot be
-    listened on.
+    services on one port would each get a part of the writers. If the store breaks, health says NOT_SERVING, the server
+    stops and UnavailableError (STORE_BROKEN) is raised. Raises InvalidArgumentError for files that cannot be used, and
+    UnavailableError (CANNOT_LISTEN) where the address cannot be listened on.
     """
     threads = StoreThreads()
-    built = await build_server(
-        settings, partial(_bindings, ingest, threads), error_domain=ERROR_DOMAIN, port_sharing=PortSharing.EXCLUSIVE
-    )
-    broken = asyncio.Event()
-    watching = asyncio.ensure_future(_watch(ingest, broken))
+    built = await build_server(settings, partial(_bindings, ingest, threads), error_domain=ERROR_DOMAIN)
+    ending = asyncio.Event()
+    watching = asyncio.ensure_future(_set_at_the_end(ending, ingest, stop))
     try:
-        await run_until_stopped(
-            built, stop=stop, grace_seconds=settings.grace_seconds, on_started=on_started, broken=broken
-        )
+        await run_until_stopped(built, stop=ending, grace_seconds=settings.grace_seconds, on_started=on_started)
     finally:
         watching.cancel()
+        await asyncio.wait({watching})
         await threads.close()
-
-
-def run_ingest_server(settings: ServerSettings, store: StoreSettings, *, on_started: OnStarted) -> None:
-    """Open the store and serve it until SIGTERM or SIGINT; configures the logging of this process.
-
-    Raises what `Ingest.open` raises besides what `serve` does. What is queued is stored before this returns.
-    """
-    configure_logging(settings.log_format, settings.log_level)
-
-    with Ingest.open(store) as ingest:
-
-        async def server(stop: asyncio.Event) -> None:
-            await serve(settings, ingest, on_started=on_started, stop=stop)
-
-        asyncio.run(run_until_signalled(server))
+    if not watching.cancelled():
+        watching.result()
+    if not stop.is_set():
+        raise UnavailableError(
+            "the store broke and the service stopped; what was acknowledged is there when it starts again",
+            reason="STORE_BROKEN",
+        )
 
 
 def _bindings(ingest: Ingest, threads: StoreThreads, draining: asyncio.Event) -> Sequence[ServiceBinding]:
@@ -74,8 +63,12 @@ def _bindings(ingest: Ingest, threads: StoreThreads, draining: asyncio.Event) ->
     )
 
 
-async def _watch(ingest: Ingest, broken: asyncio.Event) -> None:
-    while not broken.is_set():
-        if not ingest.healthy:
-            broken.set()
-        await asyncio.sleep(HEALTH_INTERVAL_SECONDS)
+async def _set_at_the_end(ending: asyncio.Event, ingest: Ingest, stop: asyncio.Event) -> None:
+    """Set `ending` once `stop` is set or the store no longer stores, or cannot be asked."""
+    try:
+        while ingest.healthy and not stop.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(HEALTH_INTERVAL_SECONDS):
+                    await stop.wait()
+    finally:
+        ending.set()

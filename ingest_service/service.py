@@ -16,19 +16,20 @@ from ingest_service.core.measured import fold
 from ingest_service.settings import StoreSettings
 from ingest_service.store.append_committer import AppendRows, RecordRows
 from ingest_service.store.arrow_rows import warm_up
+from ingest_service.store.condition import StoreCondition
 from ingest_service.store.database import open_database
 from ingest_service.store.reader import Reader
 from ingest_service.store.record_tables import table_of
 from ingest_service.store.timestamps import utc_now
 from ingest_service.store.writer import Writer
-from ingest_service.stream_session import StreamSession
+from ingest_service.stream_session import RefusedBatch, StreamSession
 from linkbound.domain.paging import Page, PageRequest
 from linkbound.domain.records import AppendRequest
 from linkbound.domain.run import CreateRunRequest, Run, RunDetails, RunRequest, RunRowCounts, SealRunRequest
 from linkbound.domain.run_comparison import RunComparison
 from linkbound.domain.samples import BatchOutcome, OpenStreamRequest, StreamLimits
 
-__all__ = ["Ingest", "StoreSettings", "StreamSession"]
+__all__ = ["Ingest", "RefusedBatch", "StoreSettings", "StreamSession"]
 
 
 class Ingest:
@@ -42,15 +43,16 @@ class Ingest:
         self._limits = StreamLimits(
             max_in_flight_batches=settings.max_in_flight_batches, max_batch_bytes=settings.max_batch_bytes
         )
-        self._writer = Writer(root.cursor(), settings, clock)
-        self._reader = Reader(root, lambda: self._writer.broken_by)
+        self._condition = StoreCondition()
+        self._writer = Writer(root.cursor(), settings, clock, self._condition)
+        self._reader = Reader(root, self._condition)
 
     @classmethod
     def open(cls, settings: StoreSettings, clock: Callable[[], datetime] = utc_now) -> Ingest:
         """Opens the store at `settings.path`, creates it where it is missing, and warms it up.
 
-        Raises UnavailableError (STORE_LOCKED, with the `pid` of the process that holds it) and FailedPreconditionError
-        (STORE_UNREADABLE, SCHEMA_NEWER).
+        Raises UnavailableError (STORE_LOCKED, with the `pid` of the process that holds it), FailedPreconditionError
+        (STORE_UNREADABLE, SCHEMA_NEWER) and ResourceExhaustedError (DISK_FULL).
         """
         root = open_database(settings, clock)
         try:
@@ -81,7 +83,7 @@ class Ingest:
             self._root.close()
         except duckdb.Error:
             # A broken store cannot write its last checkpoint. Nothing acknowledged is lost: the log has it.
-            if self._writer.broken_by is None:
+            if self._condition.broken_by is None:
                 raise
 
     def create_run(self, request: CreateRunRequest) -> Run:
@@ -93,7 +95,7 @@ class Ingest:
 
     def get_run(self, run_id: str) -> RunDetails:
         """A run with its prediction and its row counts. Raises InvalidArgumentError, NotFoundError (RUN_NOT_FOUND)."""
-        return self._reader.get_run(RunRequest(run_id=run_id).run_id)
+        return self._reader.get_run(RunRequest(run=run_id).run)
 
     def list_runs(self, request: PageRequest) -> Page[Run]:
         """One page of runs, newest first, without their predictions. Raises InvalidArgumentError on `page_token`."""
@@ -108,19 +110,19 @@ class Ingest:
 
     def delete_run(self, run_id: str) -> RunRowCounts:
         """Deletes a run and returns what it held. Raises InvalidArgumentError, NotFoundError (RUN_NOT_FOUND)."""
-        return self._writer.delete_run(RunRequest(run_id=run_id).run_id)
+        return self._writer.delete_run(RunRequest(run=run_id).run)
 
     def append(self, request: AppendRequest) -> Future[int]:
-        """Queues records; the future resolves after their COMMIT to the highest stored number of the writer.
+        """Queues records; the future resolves after their COMMIT to their number, below which all are stored too.
 
         Raises ResourceExhaustedError (QUEUE_FULL, nothing is queued). The future raises OutOfRangeError (SEQUENCE_GAP),
         AbortedError (WRITER_CONFLICT), FailedPreconditionError (RUN_SEALED, WRITER_KIND_MISMATCH), NotFoundError
         (RUN_NOT_FOUND) and ResourceExhaustedError (DISK_FULL).
         """
         table = table_of(request)
-        rows = table.rows(request.run_id, request.writer_id, request.sequence_number, request.records)
+        rows = table.rows(request.run, request.writer_id, request.sequence_number, request.records)
         append = Append(
-            run_id=request.run_id,
+            run_id=request.run,
             writer_id=request.writer_id,
             sequence_number=request.sequence_number,
             kind=AppendKind.UNARY,
@@ -139,9 +141,12 @@ class Ingest:
         """
         return StreamSession(self._writer, request, self._writer.open_stream(request), self._limits)
 
-    def compare_run(self, run_id: str) -> RunComparison:
-        """Holds the frozen prediction beside what was measured. Raises InvalidArgumentError, NotFoundError."""
-        run, records = self._reader.read_measured(RunRequest(run_id=run_id).run_id)
+    def compare_run(self, run_id: str, limit_seconds: float | None = None) -> RunComparison:
+        """Holds the frozen prediction beside what was measured; its queries end after `limit_seconds`.
+
+        Raises InvalidArgumentError, NotFoundError and DeadlineExceededError.
+        """
+        run, records = self._reader.read_measured(RunRequest(run=run_id).run, limit_seconds)
         return compare(run.run_id, run.prediction, fold(records))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from enum import Enum
 from typing import Any
 
 import grpc
@@ -20,13 +19,6 @@ from serving.tls import server_credentials
 _MS_PER_SECOND = 1000
 _MIN_CLIENT_PING_INTERVAL_MS = 20_000
 """Clients ping every 30 s; a server that allows less ends their connections."""
-
-
-class PortSharing(Enum):
-    """Whether other processes may listen on the same port; the kernel then spreads connections over them."""
-
-    EXCLUSIVE = 0
-    SHARED = 1
 
 
 @frozen
@@ -47,7 +39,7 @@ class BuiltServer:
     port: int
 
 
-def server_options(settings: ServerSettings, port_sharing: PortSharing) -> list[tuple[str, int]]:
+def server_options(settings: ServerSettings) -> list[tuple[str, int]]:
     """Channel arguments of the server."""
     return [
         ("grpc.max_receive_message_length", settings.max_message_bytes),
@@ -55,7 +47,8 @@ def server_options(settings: ServerSettings, port_sharing: PortSharing) -> list[
         ("grpc.keepalive_time_ms", round(settings.keepalive_seconds * _MS_PER_SECOND)),
         ("grpc.keepalive_timeout_ms", round(settings.keepalive_timeout_seconds * _MS_PER_SECOND)),
         ("grpc.http2.min_ping_interval_without_data_ms", _MIN_CLIENT_PING_INTERVAL_MS),
-        ("grpc.so_reuseport", port_sharing.value),
+        # A port belongs to one process: two that shared one would each get a part of the calls.
+        ("grpc.so_reuseport", 0),
         ("grpc.enable_channelz", 0),
     ]
 
@@ -65,7 +58,6 @@ async def build_server(
     services: Callable[[asyncio.Event], Sequence[ServiceBinding]],
     *,
     error_domain: str,
-    port_sharing: PortSharing,
 ) -> BuiltServer:
     """A server with `services`, which are given the event that tells their streams to end. Needs a running loop.
 
@@ -80,7 +72,7 @@ async def build_server(
                 error_domain=error_domain, token_check=read_token_check(settings.token_file), draining=draining
             )
         ],
-        options=server_options(settings, port_sharing),
+        options=server_options(settings),
     )
     for binding in bindings:
         binding.register(server)
@@ -88,7 +80,13 @@ async def build_server(
     await health.add_to(server)
     if settings.reflection:
         _add_reflection(server, [binding.name for binding in bindings])
-    return BuiltServer(server=server, health=health, draining=draining, port=_listen(server, settings))
+    try:
+        port = _listen(server, settings)
+    except BaseException:
+        # One that is left as it is would try to stop when it is collected, perhaps without an event loop.
+        await server.stop(None)
+        raise
+    return BuiltServer(server=server, health=health, draining=draining, port=port)
 
 
 def _listen(server: grpc.aio.Server, settings: ServerSettings) -> int:

@@ -285,7 +285,8 @@ def _packed(message: Message) -> AnyMessage:
 
 
 def _cut(text: str, limit_bytes: int = MAX_VALUE_BYTES) -> str:
-    encoded = text.encode()
+    # A file name may hold what UTF-8 cannot.
+    encoded = text.encode(errors="replace")
     if len(encoded) <= limit_bytes:
-        return text
+        return encoded.decode()
     return encoded[: limit_bytes - len(_CUT_MARK)].decode(errors="ignore") + _CUT_MARK

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import grpc
 import structlog
-from attrs import frozen
+from attrs import field, frozen
 from google.protobuf.message import DecodeError
 
 from linkbound.domain.errors import Error, InternalError, InvalidArgumentError, UnimplementedError, Violation
@@ -156,7 +156,7 @@ class _Metadata:
     """What the caller sent beside the request."""
 
     request_id: str
-    authorization: str | None
+    authorization: str | None = field(repr=False)
 
     @classmethod
     def of(cls, context: Context) -> _Metadata:

@@ -10,37 +10,25 @@ from contextlib import contextmanager
 import structlog
 
 from serving.builder import BuiltServer
-from serving.logging import SERVER_STARTED, SERVER_STOPPED, SERVER_STOPPING, STORE_BROKEN
+from serving.logging import SERVER_STARTED, SERVER_STOPPED, SERVER_STOPPING
 
 OnStarted = Callable[[int], None]
 """Told the port once the server answers and its health says SERVING."""
 
 
 async def run_until_stopped(
-    built: BuiltServer,
-    *,
-    stop: asyncio.Event,
-    grace_seconds: float,
-    on_started: OnStarted,
-    broken: asyncio.Event | None = None,
+    built: BuiltServer, *, stop: asyncio.Event, grace_seconds: float, on_started: OnStarted
 ) -> None:
-    """Serve until `stop` is set, then end what runs: health first, then the streams, then the calls.
-
-    Once `broken` is set, health says NOT_SERVING for good, since what broke does not mend itself. The server goes on
-    answering, so that callers learn why.
-    """
+    """Serve until `stop` is set, then end what runs: health first, then the streams, then the calls."""
     await built.server.start()
     log = structlog.get_logger("serving").bind(port=built.port)
-    await built.health.serving()
-    watching = asyncio.ensure_future(_watch(built, broken or asyncio.Event()))
     try:
+        await built.health.serving()
         log.info(SERVER_STARTED)
         on_started(built.port)
         await stop.wait()
     finally:
         log.info(SERVER_STOPPING)
-        watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)
         await shut_down(built, grace_seconds)
         log.info(SERVER_STOPPED)
 
@@ -54,15 +42,28 @@ async def shut_down(built: BuiltServer, grace_seconds: float) -> None:
 
 @contextmanager
 def stop_on_signals(signals: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGINT)) -> Iterator[asyncio.Event]:
-    """An event that SIGTERM and SIGINT set. Needs a running loop in the main thread."""
+    """An event that SIGTERM and SIGINT set. A second signal ends the process at once, whatever it waits for.
+
+    Needs a running loop in the main thread.
+    """
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    previous = {number: signal.getsignal(number) for number in signals}
+
+    def stop_once() -> None:
+        stop.set()
+        for number in signals:
+            loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_DFL)
+
     for number in signals:
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, stop_once)
     try:
         yield stop
     finally:
-        for number in signals:
+        for number, handler in previous.items():
             loop.remove_signal_handler(number)
+            # None: someone installed a handler without Python, which cannot be put back from here.
+            signal.signal(number, handler or signal.SIG_DFL)
 
 
 async def run_until_signalled(*servers: Callable[[asyncio.Event], Awaitable[None]]) -> None:
@@ -85,9 +86,3 @@ async def _run_one(server: Callable[[asyncio.Event], Awaitable[None]], stop: asy
         await server(stop)
     finally:
         stop.set()
-
-
-async def _watch(built: BuiltServer, broken: asyncio.Event) -> None:
-    await broken.wait()
-    structlog.get_logger("serving").error(STORE_BROKEN)
-    await built.health.not_serving()

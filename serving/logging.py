@@ -15,7 +15,6 @@ RPC_FAILED = "rpc_failed"
 SERVER_STARTED = "server_started"
 SERVER_STOPPING = "server_stopping"
 SERVER_STOPPED = "server_stopped"
-STORE_BROKEN = "store_broken"
 
 
 def configure_logging(log_format: LogFormat, log_level: LogLevel) -> None:
@@ -46,6 +45,8 @@ def configure_logging(log_format: LogFormat, log_level: LogLevel) -> None:
 
 def _rendering(log_format: LogFormat) -> list[Processor]:
     wants_console = log_format is LogFormat.CONSOLE or (log_format is LogFormat.AUTO and sys.stderr.isatty())
+    # Tracebacks are shown without local variables: those of a call hold the caller's token.
     if wants_console:
-        return [structlog.dev.ConsoleRenderer()]
-    return [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+        return [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
+    tracebacks = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+    return [structlog.processors.ExceptionRenderer(tracebacks), structlog.processors.JSONRenderer()]

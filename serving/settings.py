@@ -1,6 +1,7 @@
 """Settings of a server: one frozen value, and the one table that environment, `--help` and documents come from.
 
-Only entry points read the environment; everything else is given a `ServerSettings`.
+Only entry points read the environment; everything else is given a `ServerSettings`. A service reads further settings of
+its own by the same means.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
-from attrs import evolve, field, frozen
+from attrs import AttrsInstance, evolve, field, frozen
 
 from linkbound.domain.errors import InvalidArgumentError, Violation
 from linkbound.domain.rules import Checked, CrossChecked, finite, instance, member, optional, shown, text, whole
 
 E = TypeVar("E", bound=Enum)
+SettingsT = TypeVar("SettingsT", bound=AttrsInstance)
 
 DEFAULT_MAX_MESSAGE_BYTES = 16 * 2**20
 _LARGEST_MAX_MESSAGE_BYTES = 2**30
@@ -119,7 +121,8 @@ def _boolean(value: str) -> bool:
     return words[value.lower()]
 
 
-def _whole(value: str) -> int:
+def whole_number(value: str) -> int:
+    """The whole number that the text of a variable says. Raises ValueError."""
     if not (value.isascii() and value.isdecimal()):
         raise ValueError("is not a whole number")
     return int(value)
@@ -163,7 +166,9 @@ VARIABLES = (
         "LINKBOUND_SERVER_TOKEN_FILE", "token_file", Path, "Accepted tokens, one a line; unset: no token is asked for."
     ),
     Variable("LINKBOUND_SERVER_REFLECTION", "reflection", _boolean, "Let tools ask for the protos."),
-    Variable("LINKBOUND_SERVER_MAX_MESSAGE_BYTES", "max_message_bytes", _whole, "Largest message in either direction."),
+    Variable(
+        "LINKBOUND_SERVER_MAX_MESSAGE_BYTES", "max_message_bytes", whole_number, "Largest message in either direction."
+    ),
     Variable(
         "LINKBOUND_SERVER_KEEPALIVE_SECONDS", "keepalive_seconds", _seconds, "Quiet time before a connection is tested."
     ),
@@ -184,12 +189,10 @@ VARIABLES = (
 
 def port_variable(name: str) -> Variable:
     """The variable of a server's port."""
-    return Variable(name, "port", _whole, "Port to listen on; 0 is any free one.")
+    return Variable(name, "port", whole_number, "Port to listen on; 0 is any free one.")
 
 
-def read_settings(
-    variables: Iterable[Variable], environment: Mapping[str, str], defaults: ServerSettings
-) -> ServerSettings:
+def read_settings(variables: Iterable[Variable], environment: Mapping[str, str], defaults: SettingsT) -> SettingsT:
     """Settings from the environment; an unset or empty variable leaves what `defaults` says.
 
     Raises InvalidArgumentError with every violation, each named by its variable.
@@ -206,8 +209,10 @@ def read_settings(
             values[variable.field] = variable.parse(given)
         except ValueError as error:
             violations.append(Violation(variable.name, f"{shown(given)} {error}"))
+    # mypy takes no type variable here.
+    base: Any = defaults
     try:
-        settings = evolve(defaults, **values)
+        settings: SettingsT = evolve(base, **values)
     except InvalidArgumentError as error:
         violations.extend(
             Violation(names.get(v.field, v.field), v.description, v.reason) for v in error.field_violations
@@ -218,7 +223,7 @@ def read_settings(
     return settings
 
 
-def describe_settings(variables: Iterable[Variable], defaults: ServerSettings) -> str:
+def describe_settings(variables: Iterable[Variable], defaults: AttrsInstance) -> str:
     """The variables with their defaults, one a line: what `--help` and the documents show."""
     return "\n".join(f"{v.name}: {v.description}{_shown_default(getattr(defaults, v.field))}" for v in variables)
 

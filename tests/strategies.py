@@ -17,9 +17,9 @@ import attrs
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from hypothesis import strategies as st
 
-from linkbound.domain.catalog import CatalogRequest, Collective, Hardware, Model, RowScope
+from linkbound.domain.catalog import Collective, Hardware, HardwareRequest, Model, ModelRequest, RowScope
 from linkbound.domain.collective import CollectiveKind, CollectiveRequest
-from linkbound.domain.estimate import Estimate
+from linkbound.domain.estimate import Effect, Estimate
 from linkbound.domain.link import ROCE_MTUS_BYTES, Link
 from linkbound.domain.link_comparison import EmulatedLink, LinkComparisonRequest
 from linkbound.domain.metric import MEASURED_METRIC_OF_DIFFERENCE, Metric, Spread
@@ -98,13 +98,15 @@ def instants(fill: Fill) -> Strategy:
 
 def links(fill: Fill) -> Strategy:
     rates = st.integers(1, LARGEST_RATE)
-    return st.builds(
-        Link,
-        line_rate_bits_per_second=rates,
-        roce_mtu_bytes=maybe(fill, st.sampled_from(ROCE_MTUS_BYTES)),
-        pcie_function_count=maybe(fill, st.integers(1, 16)),
-        measured_bits_per_second=maybe(fill, rates),
+    details = {
+        "roce_mtu_bytes": maybe(fill, st.sampled_from(ROCE_MTUS_BYTES)),
+        "pcie_function_count": maybe(fill, st.integers(1, 16)),
+    }
+    with_line_rate = st.builds(
+        Link, line_rate_bits_per_second=rates, measured_bits_per_second=maybe(fill, rates), **details
     )
+    measured_only = st.builds(Link, measured_bits_per_second=rates, **details)
+    return with_line_rate if fill is Fill.FULL else with_line_rate | measured_only
 
 
 def estimates(fill: Fill) -> Strategy:
@@ -116,8 +118,9 @@ def estimates(fill: Fill) -> Strategy:
     rest = {
         name: of_type(fill, typing.get_type_hints(Estimate)[name], None)
         for name in (attribute.name for attribute in attrs.fields(Estimate))
-        if name not in {"lower", "expected", "upper"}
+        if name not in {"lower", "expected", "upper", "effects_left_out"}
     }
+    rest["effects_left_out"] = tuples_of(fill, members(fill, Effect, "UNSPECIFIED"))
     return st.builds(
         build,
         st.lists(reals(fill, -1e30, 1e30), min_size=3, max_size=3),
@@ -207,7 +210,7 @@ def prefill_requests(fill: Fill) -> Strategy:
 def link_comparison_requests(fill: Fill) -> Strategy:
     of_prefills = st.builds(
         LinkComparisonRequest,
-        workload=prefill_workloads(fill),
+        prefill=prefill_workloads(fill),
         old_link=links(fill),
         new_link=links(fill),
         baseline_seconds=st.floats(1e-9, LARGEST_SECONDS),
@@ -216,7 +219,7 @@ def link_comparison_requests(fill: Fill) -> Strategy:
     # A decode has no emulation, so it never is full.
     of_decodes = st.builds(
         LinkComparisonRequest,
-        workload=decode_workloads(fill),
+        decode=decode_workloads(fill),
         old_link=links(fill),
         new_link=links(fill),
         baseline_seconds=seconds(fill),
@@ -315,7 +318,7 @@ def transfer_models(fill: Fill) -> Strategy:
     return st.builds(
         TransferModel,
         fixed_seconds=reals(fill, -1e12, 1e12),
-        sent_bytes_per_rank=reals(fill, 0, 1e19),
+        sent_bytes_per_rank=wholes(fill, 0, INT64[1]),
         assumed_bytes_per_second=reals(fill, 0, 1e30),
         assumed_source=texts(fill, 256),
     )
@@ -380,7 +383,6 @@ def create_run_requests(fill: Fill) -> Strategy:
         settings=settings_of_runs(fill),
         # When it is stored is not the caller's to say.
         prediction=maybe(fill, predictions(fill).map(lambda p: attrs.evolve(p, store_time=None))),
-        request_id=texts(fill, 128),
     )
 
 
@@ -395,11 +397,13 @@ def request_records(fill: Fill) -> Strategy:
             request_index=draw(wholes(fill, 0, 10**6)),
             prompt_tokens=draw(st.integers(1, 10**9)),
             output_tokens=draw(wholes(fill, 0, 10**9)),
-            send_ns=draw(wholes(fill, 0, INT64[1])),
+            send_ns=draw(maybe(fill, wholes(fill, 0, INT64[1]))),
             ttft_ns=ttft_ns,
             last_token_ns=draw(last),
             first_chunk_tokens=draw(maybe(fill, st.integers(1, 10**9))),
-            send_time_unix_ns=draw(wholes(fill, 0, INT64[1])),
+            send_time_unix_ns=draw(maybe(fill, wholes(fill, 0, INT64[1]))),
+            node=draw(texts(fill, 256)),
+            boot_id=draw(texts(fill, 64)),
         )
 
     return build()
@@ -457,7 +461,7 @@ def append_requests(fill: Fill, *kinds: type) -> Strategy:
     one_kind = [
         st.builds(
             AppendRequest,
-            run_id=IDS,
+            run=IDS,
             writer_id=WRITER_IDS,
             sequence_number=st.integers(1, 2**62),
             records=st.lists(RECORDS[kind](fill), min_size=1, max_size=3).map(tuple),
@@ -476,13 +480,14 @@ def series(fill: Fill) -> Strategy:
         port=wholes(fill, 0, 10**6),
         unit_bytes=wholes(fill, 0, 4096),
         counter_bits=st.sampled_from([32, 64] if fill is Fill.FULL else [0, 32, 64]),
+        boot_id=texts(fill, 64),
     )
 
 
 def open_stream_requests(fill: Fill) -> Strategy:
     return st.builds(
         OpenStreamRequest,
-        run_id=IDS,
+        run=IDS,
         writer_id=WRITER_IDS,
         series=st.lists(series(fill), min_size=1, max_size=3).map(tuple),
         last_acked_sequence_number=wholes(fill, 0, 2**62),
@@ -513,13 +518,12 @@ def page_requests(fill: Fill) -> Strategy:
 
 
 def seal_run_requests(fill: Fill) -> Strategy:
-    return st.builds(SealRunRequest, run_id=IDS, expected_row_count=maybe(fill, wholes(fill, 0, INT64[1])))
+    return st.builds(SealRunRequest, run=IDS, expected_row_count=maybe(fill, wholes(fill, 0, INT64[1])))
 
 
 OWN: dict[type, Callable[[Fill], Strategy]] = {
     **RECORDS,
     AppendRequest: append_requests,
-    CatalogRequest: lambda _fill: st.builds(CatalogRequest, name=IDS),
     Baseline: baselines,
     Collective: collectives,
     CollectiveRequest: collective_requests,
@@ -528,16 +532,18 @@ OWN: dict[type, Callable[[Fill], Strategy]] = {
     EmulatedLink: emulated_links,
     Estimate: estimates,
     Hardware: hardware,
+    HardwareRequest: lambda _fill: st.builds(HardwareRequest, hardware=IDS),
     Link: links,
     LinkComparisonRequest: link_comparison_requests,
     Model: models,
+    ModelRequest: lambda _fill: st.builds(ModelRequest, model=IDS),
     OpenStreamRequest: open_stream_requests,
     PageRequest: page_requests,
     PredictedValue: predicted_values,
     Prediction: predictions,
     PrefillRequest: prefill_requests,
     PrefillWorkload: prefill_workloads,
-    RunRequest: lambda _fill: st.builds(RunRequest, run_id=IDS),
+    RunRequest: lambda _fill: st.builds(RunRequest, run=IDS),
     SampleBatch: sample_batches,
     SampleColumns: sample_columns,
     SealRunRequest: seal_run_requests,

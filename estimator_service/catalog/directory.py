@@ -47,7 +47,7 @@ class Collection(Generic[Entry]):
         # Only a request that fails needs it.
         from difflib import get_close_matches
 
-        return get_close_matches(entry_id, self.ids, n=LARGEST_NEAR_NAME_COUNT, cutoff=0.5)
+        return get_close_matches(entry_id.casefold(), self.ids, n=LARGEST_NEAR_NAME_COUNT, cutoff=0.5)
 
 
 def _read_model(path: Path) -> Model:

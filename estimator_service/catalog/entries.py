@@ -10,10 +10,14 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from attrs import evolve
+
 from estimator_service.core.inventory import DecoderStructure, collectives_of
 from linkbound.domain.catalog import Hardware, Model
 from linkbound.domain.errors import InvalidArgumentError
 from linkbound.domain.rules import checked
+
+DENSE_ACTIVE_PARAMETERS = "active_parameters are all but the input embedding, of which a token reads one row."
 
 
 class CatalogError(Exception):
@@ -30,7 +34,8 @@ def read_model(path: Path) -> Model:
         structure = DecoderStructure(
             hidden_size=table["hidden_size"], vocabulary_size=table["vocabulary_size"], **blocks
         )
-        return checked(Model(model_id=path.stem, collectives=collectives_of(structure), **table))
+        model = checked(Model(model_id=path.stem, collectives=collectives_of(structure), **table))
+        return checked(_with_active_parameters(model))
     except KeyError as error:
         raise CatalogError(f"{path}: has no {error}") from error
     except (TypeError, InvalidArgumentError) as error:
@@ -44,6 +49,17 @@ def read_hardware(path: Path) -> Hardware:
         return checked(Hardware(hardware_id=path.stem, **table))
     except (TypeError, InvalidArgumentError) as error:
         raise CatalogError(f"{path}: {error}") from error
+
+
+def _with_active_parameters(model: Model) -> Model:
+    """A dense model uses all its parameters for a token, but one row of its input embedding; an MoE has to say."""
+    if model.expert_count or model.total_parameters is None or model.active_parameters is not None:
+        return model
+    return evolve(
+        model,
+        active_parameters=model.total_parameters - model.vocabulary_size * model.hidden_size,
+        assumptions=(*model.assumptions, DENSE_ACTIVE_PARAMETERS),
+    )
 
 
 def _read(path: Path) -> dict[str, Any]:

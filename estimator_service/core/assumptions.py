@@ -17,8 +17,10 @@ PACKED_PASSES = (
     "Passes are filled first come, first served, without a threshold for long prompts and without decoding requests."
 )
 UNSHARDED_DRAFTS = "Draft layers are not split over the ranks and send nothing."
+MEAN_WEIGHT_BITS = "Every active parameter is read once in a pass, at the mean bits of the stored weights."
+ONE_EXCHANGE_PER_STEP = "The gradients of a step are exchanged once, and a step computes as long as on one node."
 EVEN_COMPUTE = "Arithmetic is split evenly over the ranks, and nothing of the baseline is fixed."
-NO_OVERLAP = "In the baseline, no transfer runs while the accelerators compute."
+NO_OVERLAP = "Relative changes take it that no transfer runs while the accelerators compute; the TTFTs do not."
 FORMULA_BYTES = "The emulated link carried the bytes of the formula: no measured bytes were given."
 COUNTED_BYTES = "Measured counter bytes include headers, so over payload rates they count at most too much."
 ALIKE_OTHERWISE = "The emulated link differs from the real one in its rate only."
@@ -42,6 +44,11 @@ def of_prefill(workload: PrefillWorkload) -> tuple[str, ...]:
         return (NO_CACHED_PREFIX, ONE_PASS)
     packed = (PACKED_PASSES,) if workload.request_count > 1 else ()
     return (NO_CACHED_PREFIX, *packed)
+
+
+def of_weights(weight_bytes: float | None) -> tuple[str, ...]:
+    """What the weight bytes of a pass assume (`docs/formulas.md`, Decode)."""
+    return () if weight_bytes is None else (MEAN_WEIGHT_BITS,)
 
 
 def of_decode(workload: DecodeWorkload) -> tuple[str, ...]:

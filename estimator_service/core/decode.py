@@ -14,14 +14,15 @@ from estimator_service.core.inventory import (
     sent_bytes_per_logits_row,
     sent_bytes_per_token,
 )
-from estimator_service.core.links import BITS_PER_BYTE, resolve, send_seconds
+from estimator_service.core.links import resolve, send_seconds
 from estimator_service.core.transfers import extra_seconds
+from estimator_service.core.version import ESTIMATOR_VERSION
 from linkbound.domain.catalog import Hardware, Model
 from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.decode import DecodeEstimate, DecodeRequest
 from linkbound.domain.errors import InvalidArgumentError
 from linkbound.domain.estimate import Basis, Constraint, Effect, Estimate
-from linkbound.domain.link import ResolvedLink
+from linkbound.domain.link import BITS_PER_BYTE, ResolvedLink
 from linkbound.domain.workload import DecodeWorkload
 
 
@@ -115,7 +116,9 @@ def estimate_decode(request: DecodeRequest, model: Model, hardware: Hardware | N
         assumptions=(
             *assumptions.of_links(*((link,) if to_link is None else (link, to_link))),
             *assumptions.of_decode(workload),
+            *assumptions.of_weights(weight_bytes),
         ),
+        estimator_version=ESTIMATOR_VERSION,
     )
 
 

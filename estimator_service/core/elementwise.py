@@ -1,6 +1,7 @@
-"""Minima, maxima and guarded division: the branches of the formulas, in one place.
+"""Minima, maxima and guarded division of numbers: the branches within formulas, in one place.
 
-Every other formula is plain arithmetic, so arrays in place of numbers need another version of this module only.
+Formulas that return times and bytes are arithmetic and these. What else branches chooses what an answer says: `resolve`
+(which rate counts), what binds a quantity, which parts there are, and the rounding to whole bytes and bits.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from attrs import frozen
 
 from estimator_service.core import assumptions
@@ -10,7 +12,7 @@ from estimator_service.core.elementwise import quotient
 from estimator_service.core.feasibility import size_violations
 from estimator_service.core.intervals import exactly, mapped, upper_end
 from estimator_service.core.links import resolve
-from estimator_service.core.prefill import prefill_sent_bytes, schedule_effects
+from estimator_service.core.prefill import prefill_effects, prefill_sent_bytes
 from estimator_service.core.transfers import (
     baseline_violations,
     extra_fraction,
@@ -18,46 +20,50 @@ from estimator_service.core.transfers import (
     network_seconds,
     seconds_after_change,
 )
+from estimator_service.core.version import ESTIMATOR_VERSION
 from linkbound.domain.catalog import Model
-from linkbound.domain.errors import InvalidArgumentError
+from linkbound.domain.errors import InvalidArgumentError, Violation
 from linkbound.domain.estimate import Basis, Effect, Estimate
 from linkbound.domain.link import ResolvedLink
 from linkbound.domain.link_comparison import EmulatedLink, EmulationResult, LinkComparison, LinkComparisonRequest
-from linkbound.domain.metric import Metric
 from linkbound.domain.workload import DecodeWorkload, PrefillWorkload
 
 
 @frozen(kw_only=True)
 class _Load:
-    """A workload as a comparison needs it: bytes of one rank, the metric, and the effects and assumptions it brings."""
+    """A workload as a comparison needs it: ranks, bytes of one, and the effects and assumptions it brings.
 
+    `size_field` is the path of its tensor-parallel size in the request.
+    """
+
+    rank_count: int
+    size_field: str
     sent_bytes: float
-    metric: Metric
     effects: tuple[Effect, ...]
     assumptions: tuple[str, ...]
 
 
 def compare_links(request: LinkComparisonRequest, model: Model) -> LinkComparison:
-    """What `request.workload` gains or loses from the old to the new link (`docs/formulas.md`, Link comparison).
+    """What the workload gains or loses from the old to the new link (`docs/formulas.md`, Link comparison).
 
-    Raises InvalidArgumentError where the model cannot be cut over the ranks, and where the baseline is below the time
-    that the old link needs for the bytes.
+    Raises InvalidArgumentError where the model cannot be cut over the ranks, and where a measured time is below what
+    its link needs for the bytes.
     """
     load = _load_of(request.workload, model)
     old_link, new_link = resolve(request.old_link), resolve(request.new_link)
     violations = (
-        *size_violations(model, request.workload.tensor_parallel_size, "workload.tensor_parallel_size"),
+        *size_violations(model, load.rank_count, load.size_field),
         *baseline_violations("baseline_seconds", request.baseline_seconds, load.sent_bytes, old_link),
+        *_emulation_violations(request.emulation, load),
     )
     if violations:
         raise InvalidArgumentError(violations)
 
     baseline = request.baseline_seconds
-    old_network, new_network = (network_seconds(load.sent_bytes, link) for link in (old_link, new_link))
+    old_network, new_network = (network_seconds(load.sent_bytes, link, load.effects) for link in (old_link, new_link))
     extra = extra_seconds(load.sent_bytes, old_link, new_link, load.effects)
     emulation = _emulation_of(request, load, new_link)
     return LinkComparison(
-        metric=load.metric,
         sent_bytes_per_rank=round(load.sent_bytes),
         old_link=old_link,
         new_link=new_link,
@@ -74,6 +80,7 @@ def compare_links(request: LinkComparisonRequest, model: Model) -> LinkCompariso
             *load.assumptions,
             *_emulation_assumptions(request.emulation),
         ),
+        estimator_version=ESTIMATOR_VERSION,
     )
 
 
@@ -118,30 +125,39 @@ def emulation_result(baseline_seconds: float, emulated_seconds: float, real_link
 
 
 def _load_of(workload: PrefillWorkload | DecodeWorkload, model: Model) -> _Load:
+    rank_count = workload.tensor_parallel_size
     if isinstance(workload, PrefillWorkload):
         return _Load(
-            sent_bytes=prefill_sent_bytes(workload, model, workload.tensor_parallel_size),
-            metric=Metric.TTFT_SECONDS,
-            effects=schedule_effects(workload),
+            rank_count=rank_count,
+            size_field="prefill.tensor_parallel_size",
+            sent_bytes=prefill_sent_bytes(workload, model, rank_count),
+            effects=prefill_effects(workload),
             assumptions=(assumptions.NO_CACHED_PREFIX,),
         )
     return _Load(
+        rank_count=rank_count,
+        size_field="decode.tensor_parallel_size",
         sent_bytes=pass_sent_bytes(workload, model),
-        metric=Metric.UNSPECIFIED,
         effects=(),
         assumptions=assumptions.of_decode(workload),
     )
 
 
 def _emulation_of(request: LinkComparisonRequest, load: _Load, new_link: ResolvedLink) -> EmulationResult | None:
-    emulation, baseline = request.emulation, request.baseline_seconds
-    if emulation is None or baseline is None or not isinstance(request.workload, PrefillWorkload):
+    emulation, baseline, workload = request.emulation, request.baseline_seconds, request.prefill
+    if emulation is None or baseline is None or workload is None:
         return None
     carried = load.sent_bytes
     if emulation.counter_bytes_per_prompt_token is not None:
-        carried = float(emulation.counter_bytes_per_prompt_token * request.workload.total_prompt_tokens)
+        carried = float(emulation.counter_bytes_per_prompt_token * workload.total_prompt_tokens)
     real_link_extra = extra_seconds(carried, resolve(emulation.link), new_link, load.effects)
     return emulation_result(baseline, emulation.ttft_seconds, real_link_extra)
+
+
+def _emulation_violations(emulation: EmulatedLink | None, load: _Load) -> Iterator[Violation]:
+    if emulation is not None:
+        link = resolve(emulation.link)
+        yield from baseline_violations("emulation.ttft_seconds", emulation.ttft_seconds, load.sent_bytes, link)
 
 
 def _emulation_assumptions(emulation: EmulatedLink | None) -> tuple[str, ...]:

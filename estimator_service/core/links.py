@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from linkbound.domain.link import Link, RateSource, ResolvedLink
-
-BITS_PER_BYTE = 8
+from linkbound.domain.link import BITS_PER_BYTE, Link, RateSource, ResolvedLink
 
 # Headers of a RoCE v2 packet in bytes (IEEE 802.3, RFC 791, RFC 768, InfiniBand architecture specification).
 ETHERNET_HEADER_BYTES = 14
@@ -79,6 +77,8 @@ def resolve(link: Link) -> ResolvedLink:
             rate_source=RateSource.MEASURED,
             roce_mtu_bytes=mtu_bytes,
         )
+    if link.line_rate_bits_per_second is None:
+        raise ValueError("a link has a line rate or a measured one")
     source, bits_per_second = RateSource.GIVEN, float(link.line_rate_bits_per_second)
     if link.roce_mtu_bytes is not None:
         source, bits_per_second = RateSource.WIRE_EFFICIENCY, bits_per_second * wire_efficiency(link.roce_mtu_bytes)

@@ -23,6 +23,7 @@ from estimator_service.core.transfers import (
     nominal_extra_seconds,
     seconds_after_change,
 )
+from estimator_service.core.version import ESTIMATOR_VERSION
 from linkbound.domain.catalog import Model
 from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.errors import InvalidArgumentError
@@ -65,9 +66,9 @@ def pass_transfers(model: Model, rank_count: int, tokens: int, link: ResolvedLin
     )
 
 
-def schedule_effects(workload: PrefillWorkload) -> tuple[Effect, ...]:
-    """ENGINE_SCHEDULE where several prompts share the engine (`docs/formulas.md`, Prefill)."""
-    return (Effect.ENGINE_SCHEDULE,) if workload.request_count > 1 else ()
+def prefill_effects(workload: PrefillWorkload) -> tuple[Effect, ...]:
+    """LOGITS_GATHER, and ENGINE_SCHEDULE where several prompts share the engine (`docs/formulas.md`, Prefill)."""
+    return (Effect.LOGITS_GATHER, *((Effect.ENGINE_SCHEDULE,) if workload.request_count > 1 else ()))
 
 
 def estimate_prefill(request: PrefillRequest, model: Model) -> PrefillEstimate:
@@ -90,8 +91,8 @@ def estimate_prefill(request: PrefillRequest, model: Model) -> PrefillEstimate:
         raise InvalidArgumentError(violations)
 
     baseline = request.baseline_ttft_seconds
-    network = network_seconds(sent, link)
-    extra = None if to_link is None else extra_seconds(sent, link, to_link, schedule_effects(workload))
+    network = network_seconds(sent, link, prefill_effects(workload))
+    extra = None if to_link is None else extra_seconds(sent, link, to_link, prefill_effects(workload))
     pass_tokens = workload.max_num_batched_tokens
     return PrefillEstimate(
         model=model.model_id,
@@ -111,7 +112,7 @@ def estimate_prefill(request: PrefillRequest, model: Model) -> PrefillEstimate:
         extra_ttft_fraction=None if extra is None or baseline is None else extra_fraction(extra, baseline),
         network_share_fraction=None if baseline is None else network.lower / baseline,
         nominal_extra_ttft_seconds=None if to_link is None else nominal_extra_seconds(sent, link, to_link),
-        full_pass=None
+        largest_pass=None
         if pass_tokens is None
         else pass_transfers(model, rank_count, smaller(workload.total_prompt_tokens, pass_tokens), link),
         assumptions=(
@@ -119,6 +120,8 @@ def estimate_prefill(request: PrefillRequest, model: Model) -> PrefillEstimate:
             *assumptions.of_counters(link),
             *assumptions.of_prefill(workload),
         ),
+        baseline_ttft_seconds=baseline,
+        estimator_version=ESTIMATOR_VERSION,
     )
 
 
@@ -131,7 +134,7 @@ def _ttft_seconds(
 ) -> Estimate:
     """TTFT over `to_link`, or over `link` without one; the baseline is measured over `link`."""
     if baseline_seconds is None:
-        network = network_seconds(sent, to_link or link)
+        network = network_seconds(sent, to_link or link, prefill_effects(workload))
         return at_least(
             network.lower,
             network.lower_basis,
@@ -139,11 +142,10 @@ def _ttft_seconds(
             effects=(
                 Effect.COMPUTE_TIME,
                 Effect.FIXED_OVERHEAD,
-                *schedule_effects(workload),
                 *network.effects_left_out,
             ),
         )
     if to_link is None:
         return exactly(baseline_seconds, Basis.MEASURED)
-    extra = extra_seconds(sent, link, to_link, schedule_effects(workload))
+    extra = extra_seconds(sent, link, to_link, prefill_effects(workload))
     return seconds_after_change(extra, baseline_seconds, network_seconds(sent, to_link).lower)

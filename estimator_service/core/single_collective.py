@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from estimator_service.core import assumptions
 from estimator_service.core.collectives import bus_factor, ring_step_count, sent_bytes
 from estimator_service.core.intervals import at_least, between, link_basis, link_effects
 from estimator_service.core.links import resolve, send_seconds
+from estimator_service.core.version import ESTIMATOR_VERSION
 from linkbound.domain.collective import CollectiveEstimate, CollectiveRequest
 from linkbound.domain.estimate import Constraint, Estimate
 from linkbound.domain.link import ResolvedLink
@@ -28,6 +30,8 @@ def estimate_collective(request: CollectiveRequest) -> CollectiveEstimate:
         bus_bandwidth_bytes_per_second=_at_most(link.effective_bytes_per_second, link),
         algorithm_bandwidth_bytes_per_second=_at_most(link.effective_bytes_per_second / factor, link),
         link=link,
+        assumptions=assumptions.of_links(link),
+        estimator_version=ESTIMATOR_VERSION,
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from estimator_service.core import assumptions
 from estimator_service.core.collectives import sent_bytes
 from estimator_service.core.elementwise import larger
 from estimator_service.core.intervals import between, combined_basis, link_effects
 from estimator_service.core.links import resolve
 from estimator_service.core.transfers import network_seconds
+from estimator_service.core.version import ESTIMATOR_VERSION
 from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.estimate import Basis, Constraint, Effect
 from linkbound.domain.training import TrainingStepEstimate, TrainingStepRequest
@@ -39,4 +41,7 @@ def estimate_training_step(request: TrainingStepRequest) -> TrainingStepEstimate
             effects=left_out,
         ),
         link=link,
+        compute_step_seconds=compute_seconds,
+        assumptions=(*assumptions.of_links(link), assumptions.ONE_EXCHANGE_PER_STEP),
+        estimator_version=ESTIMATOR_VERSION,
     )

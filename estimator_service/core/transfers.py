@@ -20,13 +20,13 @@ from linkbound.domain.estimate import Basis, Effect, Estimate
 from linkbound.domain.link import ResolvedLink
 
 
-def network_seconds(sent_bytes: float, link: ResolvedLink) -> Estimate:
+def network_seconds(sent_bytes: float, link: ResolvedLink, effects: Iterable[Effect] = ()) -> Estimate:
     """Time for which `link` is busy with `sent_bytes`, both ends: t = 8 S / B (`docs/formulas.md`, Time on a link)."""
     return exactly(
         send_seconds(sent_bytes, link.effective_bits_per_second),
         link_basis(link),
         constraint=network_constraint(sent_bytes),
-        effects=link_effects(link),
+        effects=(*link_effects(link), *effects),
     )
 
 
@@ -47,11 +47,15 @@ def extra_seconds(
 
 
 def nominal_extra_seconds(sent_bytes: float, old_link: ResolvedLink, new_link: ResolvedLink) -> Estimate | None:
-    """The same at the line rates; None where these are the effective ones (`docs/formulas.md`, Time on a link)."""
+    """The same at the line rates; None where these are the effective ones or one is not known.
+
+    (`docs/formulas.md`, Time on a link)
+    """
     links = (old_link, new_link)
-    if all(link.effective_bits_per_second == link.link.line_rate_bits_per_second for link in links):
-        return None
     old_rate, new_rate = (link.link.line_rate_bits_per_second for link in links)
+    effective_rates = (old_link.effective_bits_per_second, new_link.effective_bits_per_second)
+    if old_rate is None or new_rate is None or (old_rate, new_rate) == effective_rates:
+        return None
     return between_zero_and(
         extra_send_seconds(sent_bytes, old_rate, new_rate),
         Basis.NOMINAL,

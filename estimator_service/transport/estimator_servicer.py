@@ -10,7 +10,7 @@ from typing import Any
 import grpc
 
 from estimator_service.service import Estimator
-from linkbound.convert import estimator_service as convert
+from linkbound.convert import collective_estimate, decode, link_comparison, prefill, tp_projection, training
 from linkbound.estimator.v1 import estimator_service_pb2, estimator_service_pb2_grpc
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -26,40 +26,40 @@ class EstimatorServicer(estimator_service_pb2_grpc.EstimatorServiceServicer):
         self, request: estimator_service_pb2.EstimatePrefillRequest, _context: Context
     ) -> estimator_service_pb2.EstimatePrefillResponse:
         """Bytes on the wire and the time bound of prompts."""
-        answer = self._estimator.estimate_prefill(convert.prefill_request_from_proto(request))
-        return convert.prefill_estimate_to_proto(answer)
+        answer = self._estimator.estimate_prefill(prefill.prefill_request_from_proto(request))
+        return prefill.prefill_estimate_to_proto(answer)
 
     async def EstimateDecode(
         self, request: estimator_service_pb2.EstimateDecodeRequest, _context: Context
     ) -> estimator_service_pb2.EstimateDecodeResponse:
         """Bytes, pass floor and traffic while tokens are generated."""
-        answer = self._estimator.estimate_decode(convert.decode_request_from_proto(request))
-        return convert.decode_estimate_to_proto(answer)
+        answer = self._estimator.estimate_decode(decode.decode_request_from_proto(request))
+        return decode.decode_estimate_to_proto(answer)
 
     async def EstimateCollective(
         self, request: estimator_service_pb2.EstimateCollectiveRequest, _context: Context
     ) -> estimator_service_pb2.EstimateCollectiveResponse:
         """Bytes and bandwidth bound of one collective."""
-        answer = self._estimator.estimate_collective(convert.collective_request_from_proto(request))
-        return convert.collective_estimate_to_proto(answer)
+        answer = self._estimator.estimate_collective(collective_estimate.collective_request_from_proto(request))
+        return collective_estimate.collective_estimate_to_proto(answer)
 
     async def EstimateTrainingStep(
         self, request: estimator_service_pb2.EstimateTrainingStepRequest, _context: Context
     ) -> estimator_service_pb2.EstimateTrainingStepResponse:
         """Gradient exchange of data-parallel training."""
-        answer = self._estimator.estimate_training_step(convert.training_step_request_from_proto(request))
-        return convert.training_step_estimate_to_proto(answer)
+        answer = self._estimator.estimate_training_step(training.training_step_request_from_proto(request))
+        return training.training_step_estimate_to_proto(answer)
 
     async def CompareLinks(
         self, request: estimator_service_pb2.CompareLinksRequest, _context: Context
     ) -> estimator_service_pb2.CompareLinksResponse:
         """One workload over two links."""
-        answer = self._estimator.compare_links(convert.link_comparison_request_from_proto(request))
-        return convert.link_comparison_to_proto(answer)
+        answer = self._estimator.compare_links(link_comparison.link_comparison_request_from_proto(request))
+        return link_comparison.link_comparison_to_proto(answer)
 
     async def ProjectTpSizes(
         self, request: estimator_service_pb2.ProjectTpSizesRequest, _context: Context
     ) -> estimator_service_pb2.ProjectTpSizesResponse:
         """One prompt workload over several tensor-parallel sizes."""
-        answer = self._estimator.project_tp_sizes(convert.tp_projection_request_from_proto(request))
-        return convert.tp_projection_to_proto(answer)
+        answer = self._estimator.project_tp_sizes(tp_projection.tp_projection_request_from_proto(request))
+        return tp_projection.tp_projection_to_proto(answer)

@@ -67,6 +67,8 @@ def _predicted_row(value: PredictedValue, measured: dict[MeasuredKey, Spread]) -
         predicted=value.estimate,
         baseline=value.baseline,
         missing_inputs=value.missing_inputs,
+        assumed_bytes_per_second=_assumed_bytes_per_second(value.transfer),
+        assumed_source=value.transfer.assumed_source if value.transfer is not None else "",
     )
     base_metric = MEASURED_METRIC_OF_DIFFERENCE.get(value.metric, value.metric)
     spread = measured.get((base_metric, value.subject))
@@ -103,16 +105,20 @@ def _less(minuend: float | None, subtrahend: float | None) -> float | None:
     return None if minuend is None or subtrahend is None else minuend - subtrahend
 
 
+def _assumed_bytes_per_second(transfer: TransferModel | None) -> float | None:
+    return transfer.assumed_bytes_per_second if transfer is not None and transfer.assumed_bytes_per_second > 0 else None
+
+
 def _judged_row(row: ComparisonRow, transfer: TransferModel | None) -> ComparisonRow:
     """The row with what follows from prediction and measurement together."""
     measured = row.measured
     if measured is None:
         return row
     implied = implied_bytes_per_second(row.metric, transfer, measured) if transfer is not None else None
-    assumed = transfer.assumed_bytes_per_second if transfer is not None else 0.0
+    assumed = row.assumed_bytes_per_second
     return evolve(
         row,
         inside_interval=row.predicted.contains(measured) if row.predicted is not None else None,
         implied_bytes_per_second=implied,
-        implied_bandwidth_ratio=implied / assumed if implied is not None and assumed > 0 else None,
+        implied_bandwidth_ratio=implied / assumed if implied is not None and assumed is not None else None,
     )

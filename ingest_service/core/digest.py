@@ -1,6 +1,6 @@
 """Digests that stand for the content of an append or of a run, so that a repetition is told from other content.
 
-Equal content has an equal digest in every process and on every machine. A field that is None does not count, so that
+Equal content has an equal digest in every process and on every machine. A field at its default does not count, so that
 a field added later leaves older digests as they are; a whole number counts the same as int and as float, since the
 wire knows only one of the two for each field.
 """
@@ -43,12 +43,16 @@ def digest_of_batch(batch: SampleBatch, series: Sequence[SeriesDescriptor]) -> b
     return _hash(parts)
 
 
+def digest_of_refused(content: bytes) -> bytes:
+    """Digest of the bytes of a batch that could not be made a batch. It equals that of no batch."""
+    return _hash([b"refused", content])
+
+
 def digest_of_run(request: CreateRunRequest) -> bytes:
-    """Digest of what a run is created with: without the request's id and the time at which it arrives."""
+    """Digest of what a run is created with: without the time at which it is stored."""
     prediction = request.prediction
     content = attrs.evolve(
         request,
-        request_id="",
         settings=tuple(sorted(request.settings, key=lambda setting: setting.key)),
         prediction=attrs.evolve(prediction, store_time=None) if prediction is not None else None,
     )
@@ -73,7 +77,7 @@ def _column(numbers: tuple[int, ...]) -> bytes:
 
 
 def _canonical(value: object) -> str:
-    """One text per content: attrs instances by the fields that are set, enums by name."""
+    """One text per content: attrs instances by the fields that are not at their default, enums by name."""
     if isinstance(value, str):
         return ascii(value)
     if value is None or isinstance(value, bool | int):
@@ -87,7 +91,7 @@ def _canonical(value: object) -> str:
         return f"({','.join(map(_canonical, value))})"
     kind = type(value)
     if attrs.has(kind):
-        names = sorted(attribute.name for attribute in attrs.fields(kind))
-        fields = ((name, getattr(value, name)) for name in names)
-        return f"{kind.__name__}({','.join(f'{n}={_canonical(v)}' for n, v in fields if v is not None)})"
+        attributes = sorted(attrs.fields(kind), key=lambda attribute: attribute.name)
+        fields = ((attribute.name, getattr(value, attribute.name), attribute.default) for attribute in attributes)
+        return f"{kind.__name__}({','.join(f'{n}={_canonical(v)}' for n, v, default in fields if v != default)})"
     raise TypeError(f"{kind.__name__} has no canonical form")

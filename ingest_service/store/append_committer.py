@@ -85,8 +85,8 @@ class AppendCommitter:
 
     def open_stream(self, request: OpenStreamRequest) -> int:
         """Committed number from which the stream goes on. Raises NotFoundError and what the append machine raises."""
-        self._recover(request.run_id)
-        return self._machine.open_stream(request.run_id, request.writer_id, request.last_acked_sequence_number)
+        self._recover(request.run)
+        return self._machine.open_stream(request.run, request.writer_id, request.last_acked_sequence_number)
 
     def forget(self, run_id: str) -> None:
         """Drops what is known of a run that changed by other means than appends."""
@@ -137,17 +137,21 @@ class AppendCommitter:
         ]
         insert_entries(self._connection, entries, self._clock())
 
-    def _answer(self, rows: AppendRows, decision: Decision) -> BatchOutcome | Error:
+    @staticmethod
+    def _answer(rows: AppendRows, decision: Decision) -> BatchOutcome | Error:
         if isinstance(decision, Refuse):
             return decision.error
         if not isinstance(decision, Store | AcknowledgeAgain):
             raise TypeError(f"{decision} is not a final decision")
         if rows.refusal is not None:
             return rows.refusal
+        # Its own number and no later one: what was stored behind it may be a refusal that nobody has been told yet.
+        number = rows.append.sequence_number
+        if isinstance(decision, AcknowledgeAgain):
+            # What was left out was counted with the first answer.
+            return BatchOutcome(committed_sequence_number=number)
         return BatchOutcome(
-            committed_sequence_number=self._machine.committed_sequence_number(
-                rows.append.run_id, rows.append.writer_id
-            ),
+            committed_sequence_number=number,
             rejected_sample_count=rows.rejected_row_count,
             rejection_message=rows.rejection_message,
         )

@@ -31,6 +31,7 @@ def open_database(settings: StoreSettings, clock: Callable[[], datetime]) -> duc
     Raises:
         UnavailableError: STORE_LOCKED, another process or another opening in this one holds the file.
         FailedPreconditionError: STORE_UNREADABLE, not a DuckDB file, damaged, or no right to it; SCHEMA_NEWER.
+        ResourceExhaustedError: DISK_FULL.
     """
     path = settings.path
     try:
@@ -58,7 +59,7 @@ def broken_error(cause: BaseException) -> Error:
     space.
     """
     if _NO_SPACE in str(cause):
-        return ResourceExhaustedError(f"the disk is full: {cause}", reason="DISK_FULL")
+        return _disk_full(cause)
     return broken_store_error(str(cause))
 
 
@@ -77,6 +78,10 @@ def _config(settings: StoreSettings) -> dict[str, str | bool | int | float | lis
         "storage_compatibility_version": STORAGE_VERSION,
         "wal_autocheckpoint": CHECKPOINT_WAL_SIZE,
         "memory_limit": f"{settings.memory_limit_bytes}B",
+        # The store needs no extension, so none is looked for, on this machine or on others.
+        "autoload_known_extensions": False,
+        "autoinstall_known_extensions": False,
+        "allow_community_extensions": False,
         # DuckDB hands one open database to everybody in the process who asks with equal configuration. Two writers
         # must not share it, so each opening is made different, and DuckDB refuses the second.
         "custom_user_agent": f"linkbound-{uuid.uuid4()}",
@@ -95,11 +100,17 @@ def _open_error(settings: StoreSettings, error: Exception) -> Error:
         return _locked(settings, str(os.getpid()), "this process")
     if "Could not set lock" in text:
         return _locked(settings, "", "another process")
+    if _NO_SPACE in text:
+        return _disk_full(error)
     return FailedPreconditionError(
         f"{settings.path} cannot be opened as a store: {text}",
         reason="STORE_UNREADABLE",
         metadata={"path": str(settings.path)},
     )
+
+
+def _disk_full(cause: BaseException) -> ResourceExhaustedError:
+    return ResourceExhaustedError(f"the disk is full: {cause}", reason="DISK_FULL")
 
 
 def _locked(settings: StoreSettings, pid: str, program: str) -> UnavailableError:

@@ -35,6 +35,11 @@ class AppendJob:
     byte_count: int
     future: Future[BatchOutcome] = field(init=False, factory=_running_future)
 
+    @property
+    def row_count(self) -> int:
+        """What it counts for: one row at least, since an append without rows is stored in the ledger too."""
+        return max(1, self.rows.row_count)
+
 
 @frozen
 class Command(Generic[T]):
@@ -72,8 +77,8 @@ class JobQueue:
             self._jobs.append(job)
             self._changed.notify()
 
-    def take(self, row_limit: int) -> list[AppendJob] | Command[Any] | None:
-        """Waits for the next work: the appends at the head, at most `row_limit` rows but at least one; or one command.
+    def take(self, row_limit: int, byte_limit: int) -> list[AppendJob] | Command[Any] | None:
+        """Waits for the next work: the appends at the head within both limits, but at least one; or one command.
 
         None: the queue is closed and empty.
         """
@@ -86,7 +91,7 @@ class JobQueue:
             if isinstance(head, Command):
                 self._jobs.popleft()
                 return head
-            return self._take_appends(row_limit)
+            return self._take_appends(row_limit, byte_limit)
 
     def close(self, error: Callable[[], Error]) -> None:
         """Lets nothing more in: `put` raises a new `error()`. What is queued can still be taken."""
@@ -103,7 +108,7 @@ class JobQueue:
             return jobs
 
     def _reserve(self, job: AppendJob) -> None:
-        rows, size_bytes = self._row_count + job.rows.row_count, self._byte_count + job.byte_count
+        rows, size_bytes = self._row_count + job.row_count, self._byte_count + job.byte_count
         if self._row_count and (rows > self._row_limit or size_bytes > self._byte_limit):
             raise ResourceExhaustedError(
                 f"{self._row_count} rows with {self._byte_count} bytes wait to be stored; try again later",
@@ -113,15 +118,15 @@ class JobQueue:
             )
         self._row_count, self._byte_count = rows, size_bytes
 
-    def _take_appends(self, row_limit: int) -> list[AppendJob]:
+    def _take_appends(self, row_limit: int, byte_limit: int) -> list[AppendJob]:
         group: list[AppendJob] = []
-        group_rows = 0
+        rows = size_bytes = 0
         while self._jobs and isinstance(job := self._jobs[0], AppendJob):
-            if group and group_rows + job.rows.row_count > row_limit:
+            rows, size_bytes = rows + job.row_count, size_bytes + job.byte_count
+            if group and (rows > row_limit or size_bytes > byte_limit):
                 break
             self._jobs.popleft()
             group.append(job)
-            group_rows += job.rows.row_count
-            self._row_count -= job.rows.row_count
+            self._row_count -= job.row_count
             self._byte_count -= job.byte_count
         return group

@@ -20,6 +20,7 @@ _TEXTS = pa.list_(pa.string())
 _SCHEMA = pa.schema(
     [
         ("run_id", pa.string()),
+        ("prediction_index", pa.int32()),
         ("value_index", pa.int32()),
         ("metric", pa.string()),
         ("subject", pa.string()),
@@ -32,7 +33,7 @@ _SCHEMA = pa.schema(
         ("binding_constraint", pa.string()),
         ("effects_left_out", _TEXTS),
         ("transfer_fixed_seconds", pa.float64()),
-        ("transfer_sent_bytes_per_rank", pa.float64()),
+        ("transfer_sent_bytes_per_rank", pa.int64()),
         ("transfer_assumed_bytes_per_second", pa.float64()),
         ("transfer_assumed_source", pa.string()),
         ("baseline_mean", pa.float64()),
@@ -46,35 +47,47 @@ _SCHEMA = pa.schema(
 )
 
 
+FROZEN_INDEX = 0
+"""Position of the prediction that was stored with its run."""
+
+
 def insert_prediction(
     connection: duckdb.DuckDBPyConnection, run_id: str, prediction: Prediction, store_time: datetime
 ) -> None:
-    """Stores the prediction of a run within the current transaction."""
+    """Stores the frozen prediction of a new run within the current transaction."""
     connection.execute(
-        "INSERT INTO predictions (run_id, estimator_version, store_time_utc) VALUES (?, ?, ?)",
-        [run_id, prediction.estimator_version, to_utc_column(store_time)],
+        "INSERT INTO predictions (run_id, prediction_index, made_after_the_fact, estimator_version, store_time_utc)"
+        " VALUES (?, ?, false, ?, ?)",
+        [run_id, FROZEN_INDEX, prediction.estimator_version, to_utc_column(store_time)],
     )
     rows = [_row(run_id, index, value) for index, value in enumerate(prediction.values)]
     insert_arrow(connection, "predicted_values", arrow_table(_SCHEMA, rows))
 
 
 def select_prediction(connection: duckdb.DuckDBPyConnection, run_id: str) -> Prediction | None:
-    """The prediction of a run; None where it has none."""
+    """The frozen prediction of a run; None where it has none."""
     head = select_row(
-        connection, "SELECT estimator_version, store_time_utc FROM predictions WHERE run_id = ?", [run_id]
+        connection,
+        "SELECT prediction_index, estimator_version, store_time_utc FROM predictions"
+        " WHERE run_id = ? AND NOT made_after_the_fact",
+        [run_id],
     )
     if head is None:
         return None
-    names = ", ".join(_SCHEMA.names[2:])
-    rows = select(connection, f"SELECT {names} FROM predicted_values WHERE run_id = ? ORDER BY value_index", [run_id])
-    version, store_time = head
+    index, version, store_time = head
+    names = ", ".join(_SCHEMA.names[3:])
+    rows = select(
+        connection,
+        f"SELECT {names} FROM predicted_values WHERE run_id = ? AND prediction_index = ? ORDER BY value_index",
+        [run_id, index],
+    )
     return Prediction(
         estimator_version=version, values=tuple(map(_value, rows)), store_time=from_utc_column(store_time)
     )
 
 
 def delete_prediction(connection: duckdb.DuckDBPyConnection, run_id: str) -> None:
-    """Deletes the prediction of a run within the current transaction."""
+    """Deletes the predictions of a run within the current transaction."""
     connection.execute("DELETE FROM predicted_values WHERE run_id = ?", [run_id])
     connection.execute("DELETE FROM predictions WHERE run_id = ?", [run_id])
 
@@ -82,6 +95,7 @@ def delete_prediction(connection: duckdb.DuckDBPyConnection, run_id: str) -> Non
 def _row(run_id: str, index: int, value: PredictedValue) -> tuple[object, ...]:
     return (
         run_id,
+        FROZEN_INDEX,
         index,
         value.metric.name,
         value.subject,
@@ -130,7 +144,7 @@ def _baseline_columns(baseline: Baseline | None) -> tuple[object, ...]:
 
 
 def _value(row: Sequence[Any]) -> PredictedValue:
-    """The value in a row of `_SCHEMA` without run and index; the columns are nullable, so their types are not known."""
+    """The value in a row of `_SCHEMA` without its key; the columns are nullable, so their types are not known."""
     metric, subject = row[:2]
     missing_inputs, assumptions = row[-2:]
     return PredictedValue(

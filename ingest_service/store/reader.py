@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import duckdb
 
 from ingest_service.core.measured import MeasuredRecords
 from ingest_service.core.page_token import PagePosition, decode_page_token, encode_page_token
+from ingest_service.store.condition import StoreCondition
 from ingest_service.store.database import broken_store_error, closed_store_error
 from ingest_service.store.record_tables import COLLECTIVE_RESULTS, METRIC_AGGREGATES, REQUEST_RECORDS, TRAINING_STEPS
 from ingest_service.store.run_commands import existing_run
 from ingest_service.store.run_table import count_rows, select_runs
 from ingest_service.store.transactions import BREAKING_ERRORS
+from linkbound.domain.errors import DeadlineExceededError
 from linkbound.domain.paging import Page, PageRequest
 from linkbound.domain.run import Run, RunDetails
+
+INTERRUPT_INTERVAL_SECONDS = 0.1
+"""An interrupt ends the query that runs and no later one, so it is repeated until the work is over."""
 
 
 class Reader:
@@ -25,9 +30,9 @@ class Reader:
     Errors of every method besides its own: UnavailableError (STORE_CLOSED, STORE_BROKEN).
     """
 
-    def __init__(self, root: duckdb.DuckDBPyConnection, broken_by: Callable[[], str | None]) -> None:
+    def __init__(self, root: duckdb.DuckDBPyConnection, condition: StoreCondition) -> None:
         self._root = root
-        self._broken_by = broken_by
+        self._condition = condition
         self._lock = threading.Lock()
         self._closed = False
 
@@ -48,9 +53,12 @@ class Reader:
         token = encode_page_token(PagePosition(create_time=last.create_time, run_id=last.run_id))
         return Page(entries=runs[:limit], next_page_token=token)
 
-    def read_measured(self, run_id: str) -> tuple[Run, MeasuredRecords]:
-        """A run with its prediction, and everything measured in it. Raises NotFoundError."""
-        with self._snapshot() as cursor:
+    def read_measured(self, run_id: str, limit_seconds: float | None = None) -> tuple[Run, MeasuredRecords]:
+        """A run with its prediction, and everything measured in it.
+
+        Raises NotFoundError, and DeadlineExceededError where the queries take longer than `limit_seconds`.
+        """
+        with self._snapshot() as cursor, _interrupted_after(cursor, limit_seconds):
             run = existing_run(cursor, run_id).run
             records = MeasuredRecords(
                 aggregates=METRIC_AGGREGATES.select(cursor, run_id),
@@ -67,7 +75,7 @@ class Reader:
 
     @contextmanager
     def _snapshot(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        cause = self._broken_by()
+        cause = self._condition.broken_by
         if cause is not None:
             raise broken_store_error(cause)
         with self._lock:
@@ -78,7 +86,33 @@ class Reader:
             cursor.begin()
             yield cursor
         except BREAKING_ERRORS as error:
+            self._condition.mark_broken(error)
             raise broken_store_error(str(error)) from error
         finally:
             # Ends the transaction too: nothing was written in it.
             cursor.close()
+
+
+@contextmanager
+def _interrupted_after(cursor: duckdb.DuckDBPyConnection, limit_seconds: float | None) -> Iterator[None]:
+    """Ends the queries of the block once the time is over. Raises DeadlineExceededError then."""
+    if limit_seconds is None:
+        yield
+        return
+    done = threading.Event()
+
+    def interrupt() -> None:
+        wait_seconds = limit_seconds
+        while not done.wait(wait_seconds):
+            cursor.interrupt()
+            wait_seconds = INTERRUPT_INTERVAL_SECONDS
+
+    thread = threading.Thread(target=interrupt, name="linkbound-interrupt", daemon=True)
+    thread.start()
+    try:
+        yield
+    except duckdb.InterruptException as error:
+        raise DeadlineExceededError(f"the read took longer than {limit_seconds:g} s") from error
+    finally:
+        done.set()
+        thread.join()

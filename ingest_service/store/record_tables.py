@@ -115,6 +115,8 @@ _REQUEST_COLUMNS = (
     ("last_token_ns", pa.int64()),
     ("first_chunk_tokens", pa.int32()),
     ("send_time_unix_ns", pa.int64()),
+    ("node", pa.string()),
+    ("boot_id", pa.string()),
 )
 _STEP_COLUMNS = (
     ("subject", pa.string()),

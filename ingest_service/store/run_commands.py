@@ -24,8 +24,6 @@ from linkbound.domain.run import CreateRunRequest, Run, RunRowCounts, RunState, 
 def create_run(connection: duckdb.DuckDBPyConnection, request: CreateRunRequest, now: datetime) -> Run:
     """Creates a run, or returns the one that was created with the same content.
 
-    Content alone decides: a repetition may carry another `request_id` or none.
-
     Raises AlreadyExistsError (RUN_EXISTS) where the id belongs to a run with other content.
     """
     digest = digest_of_run(request)
@@ -49,12 +47,12 @@ def seal_run(connection: duckdb.DuckDBPyConnection, request: SealRunRequest, now
     Raises NotFoundError, or FailedPreconditionError (ROW_COUNT_MISMATCH) where it holds other rows than expected.
     """
     with transaction(connection):
-        run = existing_run(connection, request.run_id).run
+        run = existing_run(connection, request.run).run
         if request.expected_row_count is not None:
-            _check_row_count(connection, request.run_id, request.expected_row_count)
+            _check_row_count(connection, request.run, request.expected_row_count)
         if run.state is RunState.OPEN:
-            mark_sealed(connection, request.run_id, now)
-        return existing_run(connection, request.run_id).run
+            mark_sealed(connection, request.run, now)
+        return existing_run(connection, request.run).run
 
 
 def delete_run(connection: duckdb.DuckDBPyConnection, run_id: str) -> RunRowCounts:

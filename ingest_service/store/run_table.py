@@ -75,14 +75,13 @@ def insert_run(
 ) -> None:
     """Stores a new open run with its settings and prediction within the current transaction."""
     connection.execute(
-        f"INSERT INTO runs ({_COLUMNS}, request_id, content_digest) VALUES (?, ?, ?, ?, NULL, ?, ?, ?)",
+        f"INSERT INTO runs ({_COLUMNS}, content_digest) VALUES (?, ?, ?, ?, NULL, ?, ?)",
         [
             request.run_id,
             request.display_name,
             RunState.OPEN.name,
             to_utc_column(create_time),
             request.source,
-            request.request_id,
             digest,
         ],
     )

@@ -33,6 +33,7 @@ _SERIES_SCHEMA = pa.schema(
         ("port", pa.int32()),
         ("unit_bytes", pa.int32()),
         ("counter_bits", pa.int32()),
+        ("boot_id", pa.string()),
     ]
 )
 
@@ -128,9 +129,9 @@ class SeriesRegistry:
         self._known_runs.add(run_id)
 
     def _insert(self, keys: Sequence[SeriesKey]) -> None:
-        first_id = select_number(self._connection, "SELECT coalesce(max(series_id), 0) + 1 FROM series")
+        new_ids = select(self._connection, "SELECT nextval('series_ids') FROM range(?)", [len(keys)])
         rows: list[tuple[object, ...]] = []
-        for series_id, key in enumerate(keys, first_id):
+        for (series_id,), key in zip(new_ids, keys, strict=True):
             self._ids[key] = series_id
             values = attrs.astuple(key.descriptor)
             rows.append((series_id, key.run_id, key.writer_id, *values))

@@ -14,6 +14,7 @@ import structlog
 from ingest_service.settings import StoreSettings
 from ingest_service.store import run_commands
 from ingest_service.store.append_committer import AppendCommitter, AppendRows
+from ingest_service.store.condition import StoreCondition
 from ingest_service.store.database import broken_error, broken_store_error, closed_store_error
 from ingest_service.store.job_queue import AppendJob, Command, JobQueue
 from ingest_service.store.transactions import StoreBrokenError
@@ -23,6 +24,10 @@ from linkbound.domain.samples import BatchOutcome, OpenStreamRequest
 
 GROUP_ROW_LIMIT = 20_000
 """Rows of one transaction. Measured: half the throughput of five times as many, at a fraction of the commit time."""
+
+GROUP_BYTE_LIMIT = 16 * 2**20
+"""Bytes of one transaction, as its rows take them in memory; bounds it where rows are long. The default of the largest
+message, so that an append of any size makes up one transaction at most."""
 
 T = TypeVar("T")
 _log = structlog.get_logger(__name__)
@@ -38,25 +43,24 @@ class Writer:
     """
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, settings: StoreSettings, clock: Callable[[], datetime]
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        settings: StoreSettings,
+        clock: Callable[[], datetime],
+        condition: StoreCondition,
     ) -> None:
         self._connection = connection
         self._clock = clock
         self._appends = AppendCommitter(connection, clock)
         self._queue = JobQueue(settings.queue_row_limit, settings.queue_byte_limit)
-        self._broken_by: str | None = None
+        self._condition = condition
         self._thread = threading.Thread(target=self._run, name="linkbound-writer", daemon=True)
         self._thread.start()
 
     @property
-    def broken_by(self) -> str | None:
-        """Why nothing more can be stored or read; None while all is well."""
-        return self._broken_by
-
-    @property
     def healthy(self) -> bool:
         """Whether changes are still made."""
-        return self._broken_by is None and self._thread.is_alive()
+        return self._condition.broken_by is None and self._thread.is_alive()
 
     def append(self, rows: AppendRows, byte_count: int) -> Future[BatchOutcome]:
         """Queues an append; the future holds what the append machine says of it, after COMMIT.
@@ -76,7 +80,7 @@ class Writer:
 
         def seal() -> Run:
             run = run_commands.seal_run(self._connection, request, self._clock())
-            self._appends.forget(request.run_id)
+            self._appends.forget(request.run)
             return run
 
         return self._command(seal)
@@ -106,15 +110,15 @@ class Writer:
         return command.future.result()
 
     def _run(self) -> None:
-        while (work := self._queue.take(GROUP_ROW_LIMIT)) is not None:
-            try:
+        work: list[AppendJob] | Command[Any] | None = None
+        try:
+            while (work := self._queue.take(GROUP_ROW_LIMIT, GROUP_BYTE_LIMIT)) is not None:
                 if isinstance(work, Command):
                     self._execute(work)
                 else:
                     self._commit(work)
-            except Exception as error:  # a fault here must not leave callers waiting for ever
-                self._give_up(error.__cause__ or error, [work] if isinstance(work, Command) else work)
-                return
+        except BaseException as error:  # whatever ends this thread must not leave callers waiting for ever
+            self._give_up(error.__cause__ or error, [work] if isinstance(work, Command) else work or [])
 
     def _execute(self, command: Command[Any]) -> None:
         try:
@@ -150,12 +154,12 @@ class Writer:
 
     def _give_up(self, cause: BaseException, work: Sequence[AppendJob | Command[Any]]) -> None:
         """Fails what is under way and what is queued, and lets nothing more in."""
-        _log.error("store_broken", exc_info=cause)
-        self._broken_by = str(cause)
+        self._condition.mark_broken(cause)
         self._queue.close(lambda: broken_store_error(str(cause)))
         for job in (*work, *self._queue.drain()):
             if not job.future.done():
                 job.future.set_exception(broken_error(cause))
+        _log.error("store_broken", exc_info=cause)
 
 
 def _as_domain_error(error: Exception) -> Error:

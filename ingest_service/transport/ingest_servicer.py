@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 import grpc
 
@@ -18,7 +19,6 @@ from linkbound.ingest.v1 import ingest_service_pb2, ingest_service_pb2_grpc
 from serving.rpc import CURRENT_RPC
 
 Context = grpc.aio.ServicerContext[Any, Any]
-T = TypeVar("T")
 
 
 class IngestServicer(ingest_service_pb2_grpc.IngestServiceServicer):
@@ -40,7 +40,8 @@ class IngestServicer(ingest_service_pb2_grpc.IngestServiceServicer):
         self, _requests: Any, context: Context
     ) -> AsyncIterator[ingest_service_pb2.StreamSamplesResponse]:
         """Store samples as they come."""
-        return SampleStream(context, self._open_stream, self._draining, self._stream_timing()).responses()
+        stream = SampleStream(context, self._open_stream, self._threads, self._draining, self._stream_timing())
+        return stream.responses()
 
     async def AppendRequestRecords(
         self, request: ingest_service_pb2.AppendRequestRecordsRequest, _context: Context
@@ -67,14 +68,13 @@ class IngestServicer(ingest_service_pb2_grpc.IngestServiceServicer):
         return ingest_service_pb2.AppendTrainingStepsResponse(committed_sequence_number=await self._append(request))
 
     async def _open_stream(self, request: OpenStreamRequest) -> StreamSession:
-        return await self._threads.run(self._ingest.open_stream, request)
+        return await self._threads.commands.run(self._ingest.open_stream, request)
 
     async def _append(self, message: convert.AppendRequestMessage) -> int:
-        request = convert.append_request_from_proto(message)
-        CURRENT_RPC.get().add_rows(len(request.records))
-        return await completed(self._ingest.append(request))
+        appended = await self._threads.convert(message.ByteSize(), partial(self._queued, message))
+        CURRENT_RPC.get().add_rows(len(message.records))
+        # A caller that goes away changes nothing: what is queued is stored, and its future cannot be cancelled.
+        return await asyncio.wrap_future(appended)
 
-
-async def completed(future: Future[T]) -> T:
-    """The result of `future`. A caller that goes away does not cancel it: what is queued is stored."""
-    return await asyncio.shield(asyncio.wrap_future(future))
+    def _queued(self, message: convert.AppendRequestMessage) -> Future[int]:
+        return self._ingest.append(convert.append_request_from_proto(message))

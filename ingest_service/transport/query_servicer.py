@@ -32,13 +32,15 @@ class QueryServicer(query_service_pb2_grpc.QueryServiceServicer):
         self, request: query_service_pb2.CompareRunRequest, context: Context
     ) -> query_service_pb2.CompareRunResponse:
         """The frozen prediction of a run beside what was measured."""
-        run_id = convert.compare_run_request_from_proto(request).run_id
+        run_id = convert.compare_run_request_from_proto(request).run
         remaining_seconds = time_remaining_seconds(context)
-        limit_seconds = min(self._limit_seconds, remaining_seconds or self._limit_seconds)
+        limit_seconds = (
+            self._limit_seconds if remaining_seconds is None else min(self._limit_seconds, remaining_seconds)
+        )
         try:
             async with asyncio.timeout(limit_seconds):
-                comparison = await self._threads.run(self._ingest.compare_run, run_id)
-        except TimeoutError as error:
+                comparison = await self._threads.reads.run(self._ingest.compare_run, run_id, limit_seconds)
+        except (TimeoutError, DeadlineExceededError) as error:
             raise DeadlineExceededError(
                 f"the comparison of run {run_id} took longer than {limit_seconds:g} s",
                 metadata={"run": run_id, "limitSeconds": f"{limit_seconds:g}"},

@@ -25,31 +25,33 @@ class RunServicer(run_service_pb2_grpc.RunServiceServicer):
         self, request: run_service_pb2.CreateRunRequest, _context: Context
     ) -> run_service_pb2.CreateRunResponse:
         """Create a run and freeze its prediction."""
-        run = await self._threads.run(self._ingest.create_run, convert.create_run_request_from_proto(request))
+        run = await self._threads.commands.run(self._ingest.create_run, convert.create_run_request_from_proto(request))
         return convert.create_run_response_to_proto(run)
 
     async def GetRun(self, request: run_service_pb2.GetRunRequest, _context: Context) -> run_service_pb2.GetRunResponse:
         """One run."""
-        details = await self._threads.run(self._ingest.get_run, convert.get_run_request_from_proto(request).run_id)
+        details = await self._threads.reads.run(self._ingest.get_run, convert.get_run_request_from_proto(request).run)
         return convert.run_details_to_proto(details)
 
     async def ListRuns(
         self, request: run_service_pb2.ListRunsRequest, _context: Context
     ) -> run_service_pb2.ListRunsResponse:
         """One page of the runs."""
-        page = await self._threads.run(self._ingest.list_runs, convert.list_runs_request_from_proto(request))
+        page = await self._threads.reads.run(self._ingest.list_runs, convert.list_runs_request_from_proto(request))
         return convert.list_runs_response_to_proto(page)
 
     async def SealRun(
         self, request: run_service_pb2.SealRunRequest, _context: Context
     ) -> run_service_pb2.SealRunResponse:
         """End a run."""
-        run = await self._threads.run(self._ingest.seal_run, convert.seal_run_request_from_proto(request))
+        run = await self._threads.commands.run(self._ingest.seal_run, convert.seal_run_request_from_proto(request))
         return convert.seal_run_response_to_proto(run)
 
     async def DeleteRun(
         self, request: run_service_pb2.DeleteRunRequest, _context: Context
     ) -> run_service_pb2.DeleteRunResponse:
         """Delete a run with everything in it."""
-        counts = await self._threads.run(self._ingest.delete_run, convert.delete_run_request_from_proto(request).run_id)
+        counts = await self._threads.commands.run(
+            self._ingest.delete_run, convert.delete_run_request_from_proto(request).run
+        )
         return convert.delete_run_response_to_proto(counts)

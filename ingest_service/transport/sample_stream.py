@@ -18,6 +18,7 @@ import grpc
 from attrs import frozen
 
 from ingest_service.service import StreamSession
+from ingest_service.transport.store_threads import StoreThreads
 from ingest_service.transport.stream_answerer import Answerer
 from ingest_service.transport.stream_reader import Reader, next_message, refused
 from linkbound.convert import ingest_service as convert
@@ -58,11 +59,13 @@ class SampleStream:
         self,
         context: grpc.aio.ServicerContext[Any, Any],
         open_session: OpenSession,
+        threads: StoreThreads,
         draining: asyncio.Event,
         timing: StreamTiming,
     ) -> None:
         self._context = context
         self._open_session = open_session
+        self._threads = threads
         self._draining = draining
         self._timing = timing
 
@@ -73,7 +76,7 @@ class SampleStream:
             with closing(await self._open(ending)) as session:
                 yield _opened(session)
                 answerer = Answerer(session, self._timing.ack_interval_seconds)
-                reader = Reader(self._context, session, answerer, ending)
+                reader = Reader(self._context, session, answerer, self._threads, ending)
                 reading = asyncio.ensure_future(reader.run())
                 try:
                     async for response in answerer.responses():

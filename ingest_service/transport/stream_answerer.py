@@ -11,14 +11,8 @@ from attrs import frozen
 from ingest_service.service import StreamSession
 from ingest_service.transport.names import ERROR_DOMAIN
 from linkbound.convert import ingest_service as convert
-from linkbound.domain.errors import (
-    AbortedError,
-    Error,
-    InvalidArgumentError,
-    OutOfRangeError,
-    ResourceExhaustedError,
-)
-from linkbound.domain.samples import BatchOutcome
+from linkbound.domain.errors import Error, InvalidArgumentError
+from linkbound.domain.samples import BatchOutcome, concerns_one_batch
 from linkbound.ingest.v1 import ingest_service_pb2
 from serving.errors import status_proto
 from serving.rpc import CURRENT_RPC
@@ -108,7 +102,7 @@ class Answerer:
         return ingest_service_pb2.StreamSamplesResponse(ack=convert.batch_outcome_to_proto(outcome))
 
     def _refusal(self, sequence_number: int, error: Error) -> ingest_service_pb2.StreamSamplesResponse:
-        if not _concerns_one_batch(error):
+        if not concerns_one_batch(error):
             raise error
         if isinstance(error, InvalidArgumentError) and sequence_number == self._committed_sequence_number + 1:
             # Its number is used up.
@@ -117,16 +111,3 @@ class Answerer:
             sequence_number=sequence_number, status=status_proto(error, ERROR_DOMAIN)
         )
         return ingest_service_pb2.StreamSamplesResponse(error=refusal)
-
-
-def _concerns_one_batch(error: Error) -> bool:
-    """Whether the stream goes on after `error`: the batch is at fault, or may be sent again."""
-    match error:
-        case InvalidArgumentError() | OutOfRangeError():
-            return True
-        case AbortedError():
-            return error.reason == "WRITER_CONFLICT"
-        case ResourceExhaustedError():
-            return error.retry_delay_seconds is not None
-        case _:
-            return False

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import grpc
+from attrs import frozen
+from google.protobuf.unknown_fields import UnknownFieldSet
 
-from ingest_service.service import StreamSession
+from ingest_service.service import RefusedBatch, StreamSession
+from ingest_service.transport.store_threads import StoreThreads
 from ingest_service.transport.stream_answerer import Answerer, PendingBatch
 from linkbound.convert import ingest_service as convert
 from linkbound.domain.errors import Error, InvalidArgumentError, ResourceExhaustedError, UnavailableError, Violation
 from linkbound.domain.samples import BatchOutcome, SampleBatch
 from linkbound.ingest.v1 import ingest_service_pb2
+
+
+@frozen
+class _PreparedBatch:
+    """A batch on its way to the store; `submit` may be called again where the store had no room."""
+
+    sample_count: int
+    submit: Callable[[], Future[BatchOutcome]]
 
 
 class Reader:
@@ -23,11 +37,13 @@ class Reader:
         context: grpc.aio.ServicerContext[Any, Any],
         session: StreamSession,
         answerer: Answerer,
+        threads: StoreThreads,
         ending: asyncio.Future[UnavailableError],
     ) -> None:
         self._context = context
         self._session = session
         self._answerer = answerer
+        self._threads = threads
         self._ending = ending
         self.end: Error | None = None
 
@@ -56,46 +72,50 @@ class Reader:
         return True
 
     async def _submit(self, message: ingest_service_pb2.SampleBatch) -> PendingBatch | None:
-        """The batch under way; None where the stream ends before the store has room for it."""
-        try:
-            batch = self._checked(message)
-        except InvalidArgumentError as error:
-            outcome = await self._use_up(message.sequence_number, error)
-            sample_count = 0
-        else:
-            outcome = await self._queued(batch)
-            sample_count = batch.sample_count
-        if outcome is None:
-            return None
-        outcome.add_done_callback(_retrieve)
-        return PendingBatch(message.sequence_number, sample_count, outcome)
+        """The batch under way; None where the stream ends before the store has room for it.
 
-    def _checked(self, message: ingest_service_pb2.SampleBatch) -> SampleBatch:
-        size_bytes, limit_bytes = message.ByteSize(), self._session.limits.max_batch_bytes
-        if size_bytes > limit_bytes:
-            raise refused("batch", f"{size_bytes} bytes are more than the {limit_bytes} that one batch may have")
-        return convert.sample_batch_from_proto(message)
-
-    async def _use_up(self, sequence_number: int, error: InvalidArgumentError) -> asyncio.Future[BatchOutcome] | None:
-        """Store an empty batch under the number of a malformed one, so that its writer can go on; answer `error`."""
-        try:
-            empty = SampleBatch(sequence_number=sequence_number, columns=())
-        except InvalidArgumentError:
-            return _failed(error)
-        outcome = await self._queued(empty)
-        return None if outcome is None else asyncio.ensure_future(_fail_after(outcome, error))
-
-    async def _queued(self, batch: SampleBatch) -> asyncio.Future[BatchOutcome] | None:
+        One batch at a time, so that batches come to the store in their order whichever thread works on them.
+        """
+        size_bytes = message.ByteSize()
+        prepared = await self._threads.convert(size_bytes, partial(self._prepared, message, size_bytes))
         while not self._ending.done():
             try:
-                return asyncio.wrap_future(self._session.submit(batch))
+                outcome = asyncio.wrap_future(await self._threads.convert(size_bytes, prepared.submit))
             except ResourceExhaustedError as error:
-                if error.retry_delay_seconds is None:
-                    return _failed(error)
-                await asyncio.wait({self._ending}, timeout=error.retry_delay_seconds)
+                if error.retry_delay_seconds is not None:
+                    await asyncio.wait({self._ending}, timeout=error.retry_delay_seconds)
+                    continue
+                outcome = _failed(error)
             except Error as error:
-                return _failed(error)
+                outcome = _failed(error)
+            outcome.add_done_callback(_retrieve)
+            return PendingBatch(message.sequence_number, prepared.sample_count, outcome)
         return None
+
+    def _prepared(self, message: ingest_service_pb2.SampleBatch, size_bytes: int) -> _PreparedBatch:
+        """The batch of `message`, or its refusal where it has none that could be stored."""
+        try:
+            batch = self._converted(message, size_bytes)
+        except InvalidArgumentError as error:
+            return _PreparedBatch(0, partial(self._refuse, message, error))
+        return _PreparedBatch(batch.sample_count, partial(self._session.submit, batch))
+
+    def _converted(self, message: ingest_service_pb2.SampleBatch, size_bytes: int) -> SampleBatch:
+        limit_bytes = self._session.limits.max_batch_bytes
+        if size_bytes > limit_bytes:
+            raise refused("batch", f"{size_bytes} bytes are more than the {limit_bytes} that one batch may have")
+        if message.WhichOneof("content") is None and len(UnknownFieldSet(message)):
+            raise refused("batch.content", "is of an encoding that this version does not know")
+        return convert.sample_batch_from_proto(message)
+
+    def _refuse(self, message: ingest_service_pb2.SampleBatch, error: InvalidArgumentError) -> Future[BatchOutcome]:
+        refused_batch = RefusedBatch(
+            sequence_number=message.sequence_number,
+            sample_count=sum(max(len(c.time_ns_deltas), len(c.value_deltas)) for c in message.column_set.columns),
+            content=message.SerializeToString(deterministic=True),
+            error=error,
+        )
+        return self._session.refuse(refused_batch)
 
 
 async def next_message(
@@ -114,11 +134,6 @@ async def next_message(
 def refused(field: str, description: str) -> InvalidArgumentError:
     """The error of a stream that breaks the rule of its `field`."""
     return InvalidArgumentError([Violation(field, description)])
-
-
-async def _fail_after(outcome: asyncio.Future[BatchOutcome], error: Error) -> BatchOutcome:
-    await outcome
-    raise error
 
 
 def _failed(error: Error) -> asyncio.Future[BatchOutcome]:

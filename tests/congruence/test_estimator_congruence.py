@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from linkbound import CollectiveKind, DecodeWorkload, EmulatedLink, Error, Link, PrefillWorkload
 from tests.congruence.callers import Call, Caller, Failure, call
@@ -63,8 +64,10 @@ GOOD = [
     call("project_tp_sizes", **PROJECTION),
     call("list_models"),
     call("get_model", "glm-5.3"),
+    call("get_model", "models/glm-5.3"),
     call("list_hardware"),
     call("get_hardware", "dgx-spark"),
+    call("get_hardware", "hardware/dgx-spark"),
 ]
 
 NUMBERS = [0, -1, 10**18, 2**70, math.nan, math.inf, "8", None, True, 1.5]
@@ -95,8 +98,15 @@ BAD = [
     call("project_tp_sizes", **{**PROJECTION, "tensor_parallel_sizes": []}),
     call("project_tp_sizes", **{**PROJECTION, "tensor_parallel_sizes": [2, 2, 0]}),
     call("project_tp_sizes", **{**PROJECTION, "baseline_ttft_seconds": 0.0001}),
-    *(call("get_model", model) for model in ["glm-5.4", "", "GLM 5.3", "gl\u00f6m", "models/glm-5.3", "\ud800", 5]),
-    *(call("get_hardware", hardware) for hardware in ["dgx-sparc", "", "hardware/dgx-spark", None]),
+    *(
+        call("compare_links", workload=evolve(PROMPTS, model=model), old_link="200g", new_link="100g")
+        for model in ["models/glm-5.3", "GLM-5.3"]
+    ),
+    *(
+        call("get_model", model)
+        for model in ["glm-5.4", "", "GLM 5.3", "gl\u00f6m", "models/GLM-5.3", "models/models/glm-5.3", "\ud800", 5]
+    ),
+    *(call("get_hardware", hardware) for hardware in ["dgx-sparc", "", "hardware/DGX-Spark", None]),
     *(call("get_model", "glm-5.3", timeout_seconds=timeout) for timeout in [0, -1, math.nan, "5"]),
     call("list_models", timeout_seconds=0),
 ]

@@ -47,7 +47,7 @@ def study_prediction() -> Prediction:
             predict.extra_ttft_value("P6", prefill, Baseline(value=last, run="study-200g")),
             predict.extra_mean_ttft_value("P6", prefill, Baseline(value=Spread(mean=33.96), run="study-200g")),
             predict.bus_bandwidth_value("4 nodes", collective),
-            predict.training_step_value("full, 4 nodes", step, compute_step_seconds=2.289),
+            predict.training_step_value("full, 4 nodes", step),
             predict.unpredicted(Metric.TRAINING_TOKENS_PER_SECOND, "nanochat", ["gradient bytes"]),
         ],
         estimator_version="0.1.0",

@@ -54,15 +54,13 @@ class Script:
 
     codes: list[grpc.StatusCode | None]
     calls: list[str] = field(factory=list)
-    request_ids: list[str] = field(factory=list)
     called: threading.Event = field(factory=threading.Event)
     released: threading.Event = field(factory=threading.Event)
 
-    def play(self, method: str, request_id: str, context: grpc.ServicerContext) -> None:
+    def play(self, method: str, context: grpc.ServicerContext) -> None:
         """Note the call and end it as the script says."""
         self.calls.append(method)
         self.called.set()
-        self.request_ids.append(request_id)
         if len(self.calls) > len(self.codes):
             return
         code = self.codes[len(self.calls) - 1]
@@ -77,7 +75,7 @@ def scripted_methods(script: Script) -> dict[str, dict[str, grpc.RpcMethodHandle
 
     def handler(method: str, request_type: Any, answer: Callable[[Any], Any]) -> grpc.RpcMethodHandler[Any, Any]:
         def behave(request: Any, context: grpc.ServicerContext) -> Any:
-            script.play(method, getattr(request, "request_id", ""), context)
+            script.play(method, context)
             return answer(request)
 
         return grpc.unary_unary_rpc_method_handler(
@@ -85,7 +83,7 @@ def scripted_methods(script: Script) -> dict[str, dict[str, grpc.RpcMethodHandle
         )
 
     def model(request: catalog_service_pb2.GetModelRequest) -> catalog_service_pb2.GetModelResponse:
-        return catalog_service_pb2.GetModelResponse(model=catalog_service_pb2.Model(name=request.name))
+        return catalog_service_pb2.GetModelResponse(model=catalog_service_pb2.Model(name=request.model))
 
     def committed(
         request: ingest_service_pb2.AppendTrainingStepsRequest,
@@ -151,12 +149,10 @@ class TestRetries:
             assert client.append("r", writer_id="w", sequence_number=7, records=STEPS) == 7
         assert len(script.calls) == 3
 
-    def test_a_creation_is_tried_again_under_its_request_id(self) -> None:
+    def test_a_creation_is_tried_again(self) -> None:
         with scripted(UNAVAILABLE, UNAVAILABLE) as (target, script), IngestClient(target) as client:
             client.create_run("r")
         assert script.calls == ["CreateRun"] * 3
-        assert script.request_ids[0]
-        assert len(set(script.request_ids)) == 1
 
     def test_it_stops_after_five_attempts(self) -> None:
         with (
@@ -441,6 +437,29 @@ class TestErrors:
                 asking.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await asking
+
+    async def test_a_call_under_way_of_a_client_that_is_closed_is_not_a_cancellation_of_the_caller(self) -> None:
+        with scripted(None) as (target, script):
+            client = AsyncEstimatorClient(target)
+            asking = asyncio.create_task(client.get_model("m", timeout_seconds=60))
+            await asyncio.to_thread(script.called.wait)
+            await client.close()
+            with pytest.raises(FailedPreconditionError) as caught:
+                await asking
+            assert caught.value.reason == "CLIENT_CLOSED"
+
+    async def test_a_given_channel_is_named_as_such(self) -> None:
+        with grpc.insecure_channel(NOBODY_LISTENS) as channel, EstimatorClient(channel=channel) as client:
+            with pytest.raises(UnavailableError, match=r"^the given channel: "):
+                client.get_model("m")
+            with pytest.raises(DeadlineExceededError, match=r"^the given channel takes no calls"):
+                client.wait_until_ready(0.1)
+        async with (
+            grpc.aio.insecure_channel(NOBODY_LISTENS) as aio_channel,
+            AsyncEstimatorClient(channel=aio_channel) as aio_client,
+        ):
+            with pytest.raises(UnavailableError, match=r"^the given channel: "):
+                await aio_client.get_model("m")
 
     def test_many_threads_share_one_client(self, estimator: ServerThread) -> None:
         with EstimatorClient(estimator.target) as client, ThreadPoolExecutor(8) as pool:

@@ -21,8 +21,8 @@ from linkbound.domain.samples import BatchOutcome, OpenStreamRequest, SampleBatc
 from tests.congruence.callers import failure_of
 from tests.congruence.servers import ServerThread, ingest_server
 
-OPENING = OpenStreamRequest(run_id="r1", writer_id="w1", series=(SeriesDescriptor(metric="port_xmit_data", node="n1"),))
-SEALING = SealRunRequest(run_id="r1")
+OPENING = OpenStreamRequest(run="r1", writer_id="w1", series=(SeriesDescriptor(metric="port_xmit_data", node="n1"),))
+SEALING = SealRunRequest(run="r1")
 
 
 def batch(number: int, *values: int, series_index: int = 0, time_count: int | None = None) -> SampleBatch:

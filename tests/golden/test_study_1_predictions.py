@@ -40,8 +40,8 @@ def prefill(work: PrefillWorkload, old: str = "old", new: str = "new") -> Prefil
     return default_estimator().estimate_prefill(PrefillRequest(workload=work, link=link(old), to_link=link(new)))
 
 
-def full_pass(size: int | None = None, over: str = "old", tokens: int = 8192) -> PassTransfers:
-    transfers = prefill(workload(tokens, size=size), old=over).full_pass
+def largest_pass(size: int | None = None, over: str = "old", tokens: int = 8192) -> PassTransfers:
+    transfers = prefill(workload(tokens, size=size), old=over).largest_pass
     assert transfers is not None
     return transfers
 
@@ -64,13 +64,13 @@ def upper(estimate: Estimate | None) -> float:
 
 def test_section_3_2_message_of_one_all_reduce() -> None:
     printed = STUDY["3.2"]["message_megabytes"]
-    assert full_pass().tokens == 4096
-    assert as_printed(full_pass().message_bytes_per_all_reduce / 1e6, printed) == printed
+    assert largest_pass().tokens == 4096
+    assert as_printed(largest_pass().message_bytes_per_all_reduce / 1e6, printed) == printed
 
 
 def test_section_3_3_ring() -> None:
     printed = STUDY["3.3"]
-    transfers, answer = full_pass(), prefill(workload(8192))
+    transfers, answer = largest_pass(), prefill(workload(8192))
     assert as_printed(transfers.sent_bytes_per_all_reduce / 1e6, printed["sent_megabytes"]) == printed["sent_megabytes"]
     assert str(transfers.ring_step_count) == printed["ring_steps"]
     segment = transfers.sent_bytes_per_ring_step / 1e6
@@ -83,13 +83,13 @@ def test_section_3_3_ring() -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_section_3_4_sent_by_tensor_parallel_size(size: str) -> None:
     printed = STUDY["3.4"]["sent_megabytes"][size]
-    assert as_printed(full_pass(int(size)).sent_bytes_per_all_reduce / 1e6, printed) == printed
+    assert as_printed(largest_pass(int(size)).sent_bytes_per_all_reduce / 1e6, printed) == printed
 
 
 def test_section_3_4_exception_94_3_megabytes_is_a_product_of_rounded_figures() -> None:
     """The study multiplies the printed 50.3 MB by 1.875; the exact block gives 94.37 MB."""
     printed = STUDY["3.4"]["exceptions"]["sent_megabytes_tp16_as_printed"]
-    transfers = full_pass(16)
+    transfers = largest_pass(16)
     factor = transfers.sent_bytes_per_all_reduce / transfers.message_bytes_per_all_reduce
     assert as_printed(transfers.sent_bytes_per_all_reduce / 1e6, printed) != printed
     assert as_printed(factor * float(STUDY["3.2"]["message_megabytes"]), printed) == printed
@@ -98,7 +98,7 @@ def test_section_3_4_exception_94_3_megabytes_is_a_product_of_rounded_figures() 
 @pytest.mark.parametrize("over", ["old", "new"])
 def test_section_4_1_time_of_one_prefill_all_reduce(over: str) -> None:
     printed = STUDY["4.1"][f"send_milliseconds_{over}"]
-    assert as_printed(full_pass(over=over).send_seconds_per_all_reduce * 1e3, printed) == printed
+    assert as_printed(largest_pass(over=over).send_seconds_per_all_reduce * 1e3, printed) == printed
 
 
 def test_section_4_2_decode_bytes() -> None:
@@ -168,7 +168,7 @@ def test_section_5_3_increase_is_the_network_share_times_the_ratio_of_rates_less
 
 def test_section_6_1_small_transfers_of_a_short_prompt() -> None:
     printed = STUDY["6.1"]["sent_megabytes_1024_tokens"]
-    transfers = full_pass(tokens=1024)
+    transfers = largest_pass(tokens=1024)
     assert transfers.tokens == 1024
     assert as_printed(transfers.sent_bytes_per_all_reduce / 1e6, printed) == printed
     assert transfers.send_seconds_per_all_reduce < 1e-3
@@ -190,7 +190,7 @@ def test_section_7_3_one_pcie_function() -> None:
     one_function = Link(line_rate_bits_per_second=200 * 10**9, pcie_function_count=1)
     resolved = (
         default_estimator()
-        .compare_links(LinkComparisonRequest(workload=workload(1000), old_link=link("old"), new_link=one_function))
+        .compare_links(LinkComparisonRequest(prefill=workload(1000), old_link=link("old"), new_link=one_function))
         .new_link
     )
     payload = printed["pcie_payload_gigabits_per_second"]
@@ -221,7 +221,7 @@ def test_section_8_4_and_9_increases_as_measured_and_over_a_real_cable(test: dic
     """Both need measured inputs: the increase is printed from unrounded TTFTs, the bytes as a range (see the data)."""
     comparison = default_estimator().compare_links(
         LinkComparisonRequest(
-            workload=workload(test["prompt_tokens"], test["request_count"]),
+            prefill=workload(test["prompt_tokens"], test["request_count"]),
             old_link=link("old"),
             new_link=link("new"),
             baseline_seconds=test["ttft_seconds_200"],

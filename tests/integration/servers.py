@@ -14,7 +14,7 @@ from estimator_service.service import default_estimator
 from ingest_service.server import serve as serve_ingest
 from ingest_service.service import Ingest
 from ingest_service.settings import StoreSettings
-from serving.builder import PortSharing, ServiceBinding, build_server
+from serving.builder import ServiceBinding, build_server
 from serving.lifecycle import OnStarted, run_until_stopped
 from serving.settings import ServerSettings
 
@@ -80,9 +80,7 @@ async def service_server(*bindings: ServiceBinding, settings: ServerSettings | N
     chosen = settings or ServerSettings()
 
     async def serve(on_started: OnStarted, stop: asyncio.Event) -> None:
-        built = await build_server(
-            chosen, lambda _draining: bindings, error_domain="test.linkbound", port_sharing=PortSharing.EXCLUSIVE
-        )
+        built = await build_server(chosen, lambda _draining: bindings, error_domain="test.linkbound")
         await run_until_stopped(built, stop=stop, grace_seconds=chosen.grace_seconds, on_started=on_started)
 
     async with running(serve) as server:

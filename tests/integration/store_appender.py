@@ -59,7 +59,7 @@ def append_records(ingest: Ingest, first_number: int) -> None:
     """Appends records for ever, one append at a time."""
     for number in count(first_number):
         records = tuple(request_record(str(number), index) for index in range(RECORDS_PER_APPEND))
-        request = AppendRequest(run_id=RUN, writer_id=UNARY_WRITER, sequence_number=number, records=records)
+        request = AppendRequest(run=RUN, writer_id=UNARY_WRITER, sequence_number=number, records=records)
         acknowledged(UNARY_WRITER, ingest.append(request))
 
 

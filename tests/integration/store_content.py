@@ -86,7 +86,7 @@ def request_record(subject: str = "P1", round_index: int = 0) -> RequestRecord:
 
 def appended(number: int, *records: Record, writer: str = "bench", run: str = RUN) -> AppendRequest:
     return AppendRequest(
-        run_id=run, writer_id=writer, sequence_number=number, records=records or (aggregate(f"P{number}"),)
+        run=run, writer_id=writer, sequence_number=number, records=records or (aggregate(f"P{number}"),)
     )
 
 
@@ -94,7 +94,7 @@ def stream(
     *series: SeriesDescriptor, writer: str = "sampler", run: str = RUN, last_acked: int = 0
 ) -> OpenStreamRequest:
     return OpenStreamRequest(
-        run_id=run, writer_id=writer, series=series or (TX, RX), last_acked_sequence_number=last_acked
+        run=run, writer_id=writer, series=series or (TX, RX), last_acked_sequence_number=last_acked
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -181,6 +182,37 @@ def test_health(pair: dict[str, str], command: Command, monkeypatch: pytest.Monk
     outcome = command("health")
     assert outcome.exit_code == 0
     assert outcome.out.splitlines() == [f"{name} at {address}: serving" for name, address in pair.items()]
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """A certificate of its own for the name `linkbound.test`, and its key."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed: no certificate to test with")
+    folder = tmp_path_factory.mktemp("tls")
+    certificate_file, key_file = str(folder / "certificate.pem"), str(folder / "key.pem")
+    request = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=linkbound.test"]
+    request += ["-addext", "subjectAltName=DNS:linkbound.test", "-out", certificate_file, "-keyout", key_file]
+    subprocess.run(request, check=True, capture_output=True)
+    return certificate_file, key_file
+
+
+def test_health_of_a_server_with_tls_needs_what_the_dockerfiles_say(
+    certificate: tuple[str, str], command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate_file, key_file = certificate
+    settings = {
+        "LINKBOUND_SERVER_TLS_CERTIFICATE_FILE": certificate_file,
+        "LINKBOUND_SERVER_TLS_KEY_FILE": key_file,
+    }
+    with serving("--only", "estimator", settings=settings) as addresses:
+        arguments = ["health", "--target", addresses["estimator"], "--timeout"]
+        assert command(*arguments, "500ms").exit_code == 3
+        monkeypatch.setenv("LINKBOUND_TLS_CA_FILE", certificate_file)
+        assert command(*arguments, "500ms").exit_code == 3
+        monkeypatch.setenv("LINKBOUND_TLS_SERVER_NAME", "linkbound.test")
+        assert command(*arguments, "60s").exit_code == 0
 
 
 def test_a_token_comes_from_the_environment_or_a_file(

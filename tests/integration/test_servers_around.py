@@ -7,6 +7,8 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
+import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,15 +24,23 @@ from estimator_service.service import default_estimator
 from ingest_service.server import serve as serve_ingest
 from ingest_service.service import Ingest
 from ingest_service.settings import StoreSettings
+from ingest_service.transport.store_threads import READ_THREAD_COUNT
 from linkbound.client.remote.errors import error_of_call
-from linkbound.domain.errors import Error, InvalidArgumentError, UnauthenticatedError, UnavailableError
+from linkbound.domain.errors import (
+    CancelledError,
+    Error,
+    InvalidArgumentError,
+    NotFoundError,
+    Resource,
+    UnauthenticatedError,
+    UnavailableError,
+)
 from linkbound.estimator.v1.catalog_service_pb2 import ListModelsRequest
 from linkbound.estimator.v1.catalog_service_pb2_grpc import CatalogServiceStub
-from linkbound.ingest.v1.run_service_pb2 import ListRunsRequest
+from linkbound.ingest.v1.run_service_pb2 import ListRunsRequest, SealRunRequest
 from linkbound.ingest.v1.run_service_pb2_grpc import RunServiceStub
-from serving.background import BackgroundServer
-from serving.builder import PortSharing, ServiceBinding, build_server
-from serving.lifecycle import run_together, run_until_signalled, run_until_stopped
+from serving.builder import ServiceBinding, build_server
+from serving.lifecycle import run_together, run_until_signalled
 from serving.settings import ServerSettings
 from tests.integration.servers import PATIENCE_SECONDS, estimator_server, ingest_server, running, service_server
 
@@ -96,7 +106,7 @@ async def test_a_call_without_one_is_not(token_settings: ServerSettings, authori
 async def test_health_needs_no_token_and_reflection_does(token_settings: ServerSettings) -> None:
     async with estimator_server(token_settings) as server, server.channel() as channel:
         assert await health_of(channel, "") == SERVING
-        error = await error_of(services_by_reflection(channel))
+        error = await error_of(refused_reflection(channel))
     assert isinstance(error, UnauthenticatedError)
 
 
@@ -197,34 +207,11 @@ async def test_the_health_of_an_unknown_service() -> None:
 
 
 async def test_health_says_not_serving_before_the_start() -> None:
-    built = await build_server(
-        ServerSettings(), lambda _draining: [], error_domain="test.linkbound", port_sharing=PortSharing.EXCLUSIVE
-    )
+    built = await build_server(ServerSettings(), lambda _draining: [], error_domain="test.linkbound")
     await built.server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{built.port}") as channel:
         assert await health_of(channel, "") == NOT_SERVING
     await built.server.stop(0)
-
-
-async def test_health_follows_what_broke_and_the_server_still_answers() -> None:
-    broken = asyncio.Event()
-
-    async def serve(on_started: Any, stop: asyncio.Event) -> None:
-        built = await build_server(
-            ServerSettings(),
-            lambda _draining: [ServiceBinding("test.Nothing", lambda _server: None)],
-            error_domain="test.linkbound",
-            port_sharing=PortSharing.EXCLUSIVE,
-        )
-        await run_until_stopped(built, stop=stop, grace_seconds=1.0, on_started=on_started, broken=broken)
-
-    async with running(serve) as server, server.channel() as channel:
-        stub: Any = health_pb2_grpc.HealthStub(channel)
-        watch = stub.Watch(health_pb2.HealthCheckRequest(service="test.Nothing"))
-        assert (await watch.read()).status == SERVING
-        broken.set()
-        assert (await watch.read()).status == NOT_SERVING
-        assert await health_of(channel, "") == NOT_SERVING
 
 
 async def test_watchers_learn_of_the_shutdown_and_do_not_hold_it_up() -> None:
@@ -261,14 +248,17 @@ def reflection_stub(channel: Any) -> Any:
     return reflection_pb2_grpc.ServerReflectionStub(channel)
 
 
+async def refused_reflection(channel: grpc.aio.Channel) -> None:
+    # Nothing is written: a write that meets the end of the call would hide its status.
+    await reflection_stub(channel).ServerReflectionInfo().read()
+
+
 async def services_by_reflection(channel: grpc.aio.Channel) -> set[str]:
     stub = reflection_stub(channel)
     call = stub.ServerReflectionInfo()
     await call.write(reflection_pb2.ServerReflectionRequest(list_services=""))
     response = await call.read()
     await call.done_writing()
-    if response is grpc.aio.EOF:
-        await call
     return {service.name for service in response.list_services_response.service}
 
 
@@ -283,17 +273,18 @@ async def test_reflection_lists_the_services_where_it_is_on() -> None:
 
 async def test_reflection_is_off_by_default() -> None:
     async with estimator_server() as server, server.channel() as channel:
-        assert (await error_of(services_by_reflection(channel))).code == "UNIMPLEMENTED"
+        assert (await error_of(refused_reflection(channel))).code == "UNIMPLEMENTED"
 
 
 # ---------------------------------------------------------------- starting and stopping
 
 
-async def test_estimators_may_share_a_port() -> None:
-    async with estimator_server() as first, estimator_server(ServerSettings(port=first.port)) as second:
-        assert second.port == first.port
-        async with second.channel() as channel:
-            assert await models_of(channel) > 0
+async def test_a_port_belongs_to_one_server() -> None:
+    async with estimator_server() as first:
+        with pytest.raises(UnavailableError) as caught:
+            async with estimator_server(ServerSettings(port=first.port)):
+                pytest.fail("it started")
+    assert caught.value.reason == "CANNOT_LISTEN"
 
 
 async def test_an_address_of_another_machine_cannot_be_listened_on() -> None:
@@ -344,6 +335,46 @@ async def test_signals_stop_the_server(number: signal.Signals) -> None:
         await task
 
 
+WAITING_FOR_EVER = """
+import asyncio, sys
+from serving.lifecycle import run_until_signalled
+
+async def stuck(stop):
+    print("started", flush=True)
+    await stop.wait()
+    print("stopping", flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(run_until_signalled(stuck))
+"""
+
+
+@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_the_process_at_once(first: signal.Signals, second: signal.Signals) -> None:
+    with subprocess.Popen([sys.executable, "-c", WAITING_FOR_EVER], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "started\n"
+            process.send_signal(first)
+            assert process.stdout.readline() == "stopping\n"
+            process.send_signal(second)
+            assert process.wait(PATIENCE_SECONDS) == -second
+        finally:
+            process.kill()
+
+
+async def test_handlers_of_signals_are_put_back() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+
+    async def server(stop: asyncio.Event) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await stop.wait()
+
+    await run_until_signalled(server)
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
+
+
 async def test_if_one_of_two_servers_fails_the_other_stops_and_the_error_is_raised(tmp_path: Path) -> None:
     stopped = asyncio.Event()
 
@@ -359,42 +390,122 @@ async def test_if_one_of_two_servers_fails_the_other_stops_and_the_error_is_rais
     assert stopped.is_set()
 
 
-def test_a_server_in_the_background_serves_blocking_clients() -> None:
-    estimator = default_estimator()
-
-    async def serve(on_started: Any, stop: asyncio.Event) -> None:
-        await serve_estimator(ServerSettings(), estimator, on_started=on_started, stop=stop)
-
-    with (
-        BackgroundServer(serve) as server,
-        grpc.insecure_channel(f"127.0.0.1:{server.port}", [("grpc.enable_http_proxy", 0)]) as channel,
-    ):
-        stub = CatalogServiceStub(channel)
-        assert stub.ListModels(ListModelsRequest()).models
-        server.stop()
-        server.stop()
-
-
-def test_a_server_in_the_background_that_cannot_start_raises() -> None:
-    async def serve(_on_started: Any, _stop: asyncio.Event) -> None:
-        raise UnavailableError("no port", reason="CANNOT_LISTEN")
-
-    with pytest.raises(UnavailableError), BackgroundServer(serve):
-        pytest.fail("it started")
-
-
 @pytest.mark.storage
-async def test_a_store_that_is_closed_makes_the_service_unhealthy_and_reads_fail(tmp_path: Path) -> None:
+async def test_a_store_that_breaks_ends_the_service(tmp_path: Path) -> None:
     with Ingest.open(StoreSettings(path=tmp_path / "linkbound.duckdb")) as ingest:
-        serve = partial(serve_ingest, ServerSettings(), ingest)
-        async with (
-            running(lambda on_started, stop: serve(on_started=on_started, stop=stop)) as server,
-            server.channel() as channel,
-        ):
-            stub: Any = health_pb2_grpc.HealthStub(channel)
-            watch = stub.Watch(health_pb2.HealthCheckRequest(service="linkbound.ingest.v1.IngestService"))
-            assert (await watch.read()).status == SERVING
-            ingest.close()
-            assert (await watch.read()).status == NOT_SERVING
-            runs: Any = RunServiceStub(channel)
-            assert isinstance(await error_of(runs.ListRuns(ListRunsRequest())), UnavailableError)
+        with pytest.raises(UnavailableError) as caught:
+            await serve_until_it_breaks(ingest)
+        assert caught.value.reason == "STORE_BROKEN"
+
+
+async def serve_until_it_breaks(ingest: Ingest) -> None:
+    serve = partial(serve_ingest, ServerSettings(), ingest)
+    async with (
+        running(lambda on_started, stop: serve(on_started=on_started, stop=stop)) as server,
+        server.channel() as channel,
+    ):
+        stub: Any = health_pb2_grpc.HealthStub(channel)
+        watch = stub.Watch(health_pb2.HealthCheckRequest(service="linkbound.ingest.v1.IngestService"))
+        assert (await watch.read()).status == SERVING
+        # A closed store stores no more than a broken one does.
+        ingest.close()
+        runs: Any = RunServiceStub(channel)
+        assert isinstance(await error_of(runs.ListRuns(ListRunsRequest())), UnavailableError)
+        assert (await watch.read()).status == NOT_SERVING
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await asyncio.wait({server.task})
+
+
+class StuckStore:
+    """A store whose reads take until the test ends them."""
+
+    healthy = True
+
+    def __init__(self) -> None:
+        self.entered = threading.Event()
+        self.leave = threading.Event()
+
+    def list_runs(self, _request: Any) -> Any:
+        self.entered.set()
+        assert self.leave.wait(PATIENCE_SECONDS)
+        raise NotFoundError.of(Resource("run", "r"))
+
+
+async def test_the_service_ends_after_the_last_call_left_the_store() -> None:
+    store: Any = StuckStore()
+    serve = partial(serve_ingest, ServerSettings(grace_seconds=0.0), store)
+    async with (
+        running(lambda on_started, stop: serve(on_started=on_started, stop=stop)) as server,
+        server.channel() as channel,
+    ):
+        runs: Any = RunServiceStub(channel)
+        call = asyncio.ensure_future(error_of(runs.ListRuns(ListRunsRequest())))
+        assert await asyncio.to_thread(store.entered.wait, PATIENCE_SECONDS)
+        server.stop.set()
+        # Without grace the caller is sent away, while the thread is still in the store.
+        assert isinstance(await call, UnavailableError | CancelledError)
+        assert not server.task.done()
+        store.leave.set()
+
+
+class UnknownCondition:
+    """A store that cannot say whether it still stores."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    @property
+    def healthy(self) -> bool:
+        if self.asked:
+            raise RuntimeError("no answer")
+        self.asked = True
+        return True
+
+
+async def test_a_store_that_cannot_be_asked_ends_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingest_service.server.HEALTH_INTERVAL_SECONDS", 0.01)
+    store: Any = UnknownCondition()
+    started: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        with pytest.raises(RuntimeError, match="no answer"):
+            await serve_ingest(ServerSettings(), store, on_started=started.set_result, stop=asyncio.Event())
+
+
+class SlowReads:
+    """A store whose reads take until the test ends them, while changes are made at once."""
+
+    healthy = True
+
+    def __init__(self) -> None:
+        self.entered = threading.Semaphore(0)
+        self.leave = threading.Event()
+
+    def list_runs(self, _request: Any) -> Any:
+        self.entered.release()
+        assert self.leave.wait(PATIENCE_SECONDS)
+        raise NotFoundError.of(Resource("run", "r"))
+
+    def seal_run(self, _request: Any) -> Any:
+        raise NotFoundError.of(Resource("run", "sealed"))
+
+
+async def test_slow_reads_do_not_keep_changes_waiting() -> None:
+    store: Any = SlowReads()
+    serve = partial(serve_ingest, ServerSettings(), store)
+    async with (
+        running(lambda on_started, stop: serve(on_started=on_started, stop=stop)) as server,
+        server.channel() as channel,
+    ):
+        runs: Any = RunServiceStub(channel)
+        reads = [
+            asyncio.ensure_future(error_of(runs.ListRuns(ListRunsRequest()))) for _ in range(2 * READ_THREAD_COUNT)
+        ]
+        try:
+            for _ in range(READ_THREAD_COUNT):
+                assert await asyncio.to_thread(store.entered.acquire, timeout=PATIENCE_SECONDS)
+            # Every thread for reads is taken, and as many reads wait for one.
+            error = await error_of(runs.SealRun(SealRunRequest(run="sealed"), timeout=PATIENCE_SECONDS))
+            assert isinstance(error, NotFoundError)
+        finally:
+            store.leave.set()
+        await asyncio.gather(*reads)

@@ -152,7 +152,10 @@ async def test_long_names_fit_into_a_header() -> None:
     assert arrived.resource.name.startswith("üüü")
 
 
-async def test_a_call_that_is_given_up_is_logged_as_cancelled() -> None:
+@pytest.mark.parametrize(("remaining_seconds", "code"), [(500.0, "CANCELLED"), (0.0, "DEADLINE_EXCEEDED")])
+async def test_a_call_that_is_given_up_is_logged_with_why(
+    monkeypatch: pytest.MonkeyPatch, remaining_seconds: float, code: str
+) -> None:
     entered = asyncio.Event()
 
     async def wait(_request: bytes, _context: Any) -> bytes:
@@ -164,15 +167,13 @@ async def test_a_call_that_is_given_up_is_logged_as_cancelled() -> None:
         methods: dict[str, Any] = {"Wait": grpc.unary_unary_rpc_method_handler(wait)}
         server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("test.Waiting", methods)])
 
+    # Whose clock ends a late call first, the caller's or the server's, is chance; the server looks at its own.
+    monkeypatch.setattr("serving.interceptors.time_remaining_seconds", lambda _context: remaining_seconds)
     with capture_logs() as logs:
         async with service_server(ServiceBinding("test.Waiting", register)) as server, server.channel() as channel:
             method: Any = channel.unary_unary("/test.Waiting/Wait")
             call = method(b"")
             await entered.wait()
             call.cancel()
-            late = method(b"", timeout=0.05)
-            with pytest.raises(grpc.aio.AioRpcError) as caught:
-                await late
-            assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
     lines = [(line["code"], line["reason"]) for line in logs if line["event"] == "rpc_finished"]
-    assert sorted(lines) == [("CANCELLED", "CANCELLED"), ("DEADLINE_EXCEEDED", "DEADLINE_EXCEEDED")]
+    assert lines == [(code, code)]

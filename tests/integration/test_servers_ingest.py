@@ -135,7 +135,7 @@ async def error_of(call: Any) -> Error:
 
 
 def append_message(number: int = 1, record: Record = RECORD, **changes: Any) -> Any:
-    request = AppendRequest(run_id="study", writer_id="bench", sequence_number=number, records=(record,))
+    request = AppendRequest(run="study", writer_id="bench", sequence_number=number, records=(record,))
     return ingest_service.append_request_to_proto(attrs.evolve(request, **changes))
 
 
@@ -154,7 +154,7 @@ async def test_a_run_from_its_creation_to_its_end(runs: RunServiceAsyncStub, ing
     assert created.prediction.values == PREDICTION.values
 
     await ingest.AppendRequestRecords(append_message())
-    details = run_service.run_details_from_proto(await runs.GetRun(GetRunRequest(name="runs/study")))
+    details = run_service.run_details_from_proto(await runs.GetRun(GetRunRequest(run="runs/study")))
     assert details.run == created
     assert details.row_counts == RunRowCounts(request_record_count=1)
 
@@ -163,14 +163,14 @@ async def test_a_run_from_its_creation_to_its_end(runs: RunServiceAsyncStub, ing
     assert page.entries[0].prediction is None
 
     sealed = run_service.seal_run_response_from_proto(
-        await runs.SealRun(run_service.seal_run_request_to_proto(SealRunRequest(run_id="study", expected_row_count=1)))
+        await runs.SealRun(run_service.seal_run_request_to_proto(SealRunRequest(run="study", expected_row_count=1)))
     )
     assert sealed.state is RunState.SEALED
     assert sealed.seal_time is not None
 
-    counts = run_service.delete_run_response_from_proto(await runs.DeleteRun(DeleteRunRequest(name="study")))
+    counts = run_service.delete_run_response_from_proto(await runs.DeleteRun(DeleteRunRequest(run="study")))
     assert counts == RunRowCounts(request_record_count=1)
-    error = await error_of(runs.GetRun(GetRunRequest(name="study")))
+    error = await error_of(runs.GetRun(GetRunRequest(run="study")))
     assert isinstance(error, NotFoundError)
     assert error.reason == "RUN_NOT_FOUND"
 
@@ -193,7 +193,7 @@ async def test_records_of_each_kind_are_stored_once(
     message = append_message(record=OF_EACH_KIND[method])
     assert (await append(message)).committed_sequence_number == 1
     assert (await append(message)).committed_sequence_number == 1
-    details = run_service.run_details_from_proto(await runs.GetRun(GetRunRequest(name="study")))
+    details = run_service.run_details_from_proto(await runs.GetRun(GetRunRequest(run="study")))
     assert details.row_counts.total_row_count == 1
 
 
@@ -202,7 +202,7 @@ async def test_what_is_measured_stands_beside_what_was_predicted(
 ) -> None:
     await create(runs)
     await ingest.AppendRequestRecords(append_message())
-    answer = await queries.CompareRun(query_service.compare_run_request_to_proto(RunRequest(run_id="study")))
+    answer = await queries.CompareRun(query_service.compare_run_request_to_proto(RunRequest(run="study")))
     comparison = query_service.run_comparison_from_proto(answer)
     assert comparison.run_id == "study"
     row = next(row for row in comparison.rows if row.metric is Metric.TTFT_SECONDS)
@@ -232,10 +232,10 @@ async def test_a_number_with_other_content_is_a_conflict(
 
 async def test_a_sealed_run_takes_nothing(runs: RunServiceAsyncStub, ingest: IngestServiceAsyncStub) -> None:
     await create(runs)
-    error = await error_of(runs.SealRun(SealRunMessage(name="study", expected_row_count=7)))
+    error = await error_of(runs.SealRun(SealRunMessage(run="study", expected_row_count=7)))
     assert isinstance(error, FailedPreconditionError)
     assert error.reason == "ROW_COUNT_MISMATCH"
-    await runs.SealRun(SealRunMessage(name="study"))
+    await runs.SealRun(SealRunMessage(run="study"))
     error = await error_of(ingest.AppendRequestRecords(append_message()))
     assert isinstance(error, FailedPreconditionError)
     assert error.reason == "RUN_SEALED"
@@ -257,16 +257,16 @@ async def test_an_append_to_a_run_that_does_not_exist(ingest: IngestServiceAsync
             CreateRunMessage(run_id="Ü", display_name="x" * 257, settings={"": "v"}),
             ["run_id", "display_name", "settings[0].key"],
         ),
-        (RunServiceStub, "GetRun", GetRunRequest(name="runs/Ü"), ["run_id"]),
+        (RunServiceStub, "GetRun", GetRunRequest(run="runs/Ü"), ["run"]),
         (RunServiceStub, "ListRuns", ListRunsRequest(page_size=-1), ["page_size"]),
-        (RunServiceStub, "SealRun", SealRunMessage(expected_row_count=-1), ["run_id", "expected_row_count"]),
-        (RunServiceStub, "DeleteRun", DeleteRunRequest(), ["run_id"]),
-        (QueryServiceStub, "CompareRun", CompareRunRequest(run="a b"), ["run_id"]),
+        (RunServiceStub, "SealRun", SealRunMessage(expected_row_count=-1), ["run", "expected_row_count"]),
+        (RunServiceStub, "DeleteRun", DeleteRunRequest(), ["run"]),
+        (QueryServiceStub, "CompareRun", CompareRunRequest(run="a b"), ["run"]),
         (
             IngestServiceStub,
             "AppendRequestRecords",
             AppendRequestRecordsRequest(sequence_number=-1),
-            ["run_id", "writer_id", "sequence_number", "records"],
+            ["run", "writer_id", "sequence_number", "records"],
         ),
         (
             IngestServiceStub,
@@ -332,3 +332,20 @@ async def test_a_comparison_ends_at_its_limit(tmp_path: Path) -> None:
         await threads.close()
     assert isinstance(error, DeadlineExceededError)
     assert error.metadata["run"] == "study"
+
+
+class LateContext:
+    """A call whose deadline has just passed."""
+
+    def time_remaining(self) -> float:
+        return 0.0
+
+
+async def test_a_query_whose_time_is_over_does_not_get_more_of_it(tmp_path: Path) -> None:
+    with Ingest.open(StoreSettings(path=tmp_path / "linkbound.duckdb")) as ingest:
+        threads, context = StoreThreads(), LateContext()
+        servicer: Any = QueryServicer(ingest, threads)
+        with pytest.raises(DeadlineExceededError) as caught:
+            await servicer.CompareRun(CompareRunRequest(run="study"), context)
+        await threads.close()
+    assert caught.value.metadata["limitSeconds"] == "0"

@@ -10,17 +10,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import grpc
 import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from ingest_service.service import Ingest
+from ingest_service.server import serve as serve_ingest
+from ingest_service.service import Ingest, RefusedBatch
 from ingest_service.settings import StoreSettings
 from ingest_service.transport.ingest_servicer import IngestServicer
 from ingest_service.transport.names import INGEST_SERVICE
 from ingest_service.transport.sample_stream import LIFETIME_SECONDS, StreamTiming
-from ingest_service.transport.store_threads import StoreThreads
+from ingest_service.transport.store_threads import INLINE_MESSAGE_BYTES, StoreThreads
 from linkbound.client.remote.errors import error_of_call, error_of_status
 from linkbound.convert import ingest_service as convert
 from linkbound.domain.errors import (
@@ -49,11 +51,13 @@ from linkbound.ingest.v1.ingest_service_pb2 import (
     StreamSamplesRequest,
     StreamSamplesResponse,
 )
+from linkbound.ingest.v1.ingest_service_pb2 import SampleBatch as SampleBatchMessage
 from linkbound.ingest.v1.ingest_service_pb2_grpc import IngestServiceStub, add_IngestServiceServicer_to_server
 from linkbound.ingest.v1.run_service_pb2 import SealRunRequest
 from linkbound.ingest.v1.run_service_pb2_grpc import RunServiceStub
 from serving.builder import ServiceBinding
-from tests.integration.servers import PATIENCE_SECONDS, Running, ingest_server, service_server
+from serving.settings import ServerSettings
+from tests.integration.servers import PATIENCE_SECONDS, Running, ingest_server, running, service_server
 
 if TYPE_CHECKING:
     # These exist for type checkers only.
@@ -69,7 +73,7 @@ STORE_FILE = "linkbound.duckdb"
 
 
 def open_message(**changes: Any) -> StreamSamplesRequest:
-    fields: dict[str, Any] = {"run_id": "r", "writer_id": "sampler", "series": SERIES, **changes}
+    fields: dict[str, Any] = {"run": "r", "writer_id": "sampler", "series": SERIES, **changes}
     return StreamSamplesRequest(open=convert.open_stream_request_to_proto(OpenStreamRequest(**fields)))
 
 
@@ -240,7 +244,7 @@ async def test_a_number_with_other_samples_is_refused_and_the_stream_goes_on(cha
 
 def unequal_columns() -> StreamSamplesRequest:
     message = batch_message(1)
-    message.batch.columns[0].value_deltas.append(1)
+    message.batch.column_set.columns[0].value_deltas.append(1)
     return message
 
 
@@ -248,7 +252,7 @@ def too_many_columns() -> StreamSamplesRequest:
     message = StreamSamplesRequest()
     message.batch.sequence_number = 1
     for _ in range(1025):
-        message.batch.columns.add()
+        message.batch.column_set.columns.add()
     return message
 
 
@@ -275,6 +279,54 @@ async def test_a_malformed_batch_uses_up_its_number(channel: grpc.aio.Channel, m
     await stream.ack_of(2)
     await stream.half_close()
     assert (await stream.rest())[-1] == BatchAck(committed_sequence_number=2)
+
+
+async def test_an_encoding_that_is_not_known_is_refused_and_not_taken_for_an_empty_batch(
+    channel: grpc.aio.Channel,
+) -> None:
+    stream = Stream(channel)
+    await stream.opened()
+    message = StreamSamplesRequest()
+    message.batch.sequence_number = 1
+    # Field 15, which is not one of this version's, with two bytes.
+    message.batch.MergeFromString(b"\x7a\x02ab")
+    await stream.send(message)
+    refusal = await stream.read()
+    assert isinstance(refusal, BatchError)
+    error = error_of_status(refusal.status)
+    assert isinstance(error, InvalidArgumentError)
+    assert [violation.field for violation in error.field_violations] == ["batch.content"]
+    await stream.send(batch_message(2))
+    await stream.ack_of(2)
+
+
+async def test_what_is_refused_is_in_the_ledger_and_other_content_is_a_conflict(tmp_path: Path) -> None:
+    settings = StoreSettings(path=tmp_path / STORE_FILE, max_batch_bytes=1024)
+    with Ingest.open(settings) as ingest:
+        ingest.create_run(CreateRunRequest(run_id="r"))
+        serve = partial(serve_ingest, ServerSettings(), ingest)
+        async with (
+            running(lambda on_started, stop: serve(on_started=on_started, stop=stop)) as server,
+            server.channel() as channel,
+        ):
+            stream = Stream(channel)
+            await stream.opened()
+            answers = []
+            for message in (batch_message(1, 2000), batch_message(1, 2000), batch_message(1, 2001)):
+                await stream.send(message)
+                answers.append(await stream.read())
+            await stream.send(StreamSamplesRequest(batch=SampleBatchMessage(sequence_number=1)))
+            answers.append(await stream.read())
+    errors = [error_of_status(answer.status) for answer in answers if isinstance(answer, BatchError)]
+    assert [type(error) for error in errors] == [
+        InvalidArgumentError,
+        InvalidArgumentError,
+        AbortedError,
+        AbortedError,
+    ]
+    with duckdb.connect(str(settings.path), read_only=True) as connection:
+        ledger = connection.execute("SELECT row_count, rejected_row_count, rejection_message FROM ledger").fetchall()
+    assert ledger == [(0, 2000, errors[0].message)]
 
 
 async def test_a_malformed_batch_at_the_end_is_part_of_the_last_acknowledgement(channel: grpc.aio.Channel) -> None:
@@ -324,7 +376,7 @@ async def test_the_end_of_a_run_ends_its_streams(channel: grpc.aio.Channel, serv
     await stream.send(batch_message(1))
     await stream.ack_of(1)
     runs: Any = RunServiceStub(channel)
-    await runs.SealRun(SealRunRequest(name="r"))
+    await runs.SealRun(SealRunRequest(run="r"))
     await stream.send(batch_message(2))
     error = await stream.error()
     assert isinstance(error, FailedPreconditionError)
@@ -347,7 +399,8 @@ async def test_messages_out_of_order(
 ) -> None:
     stream = Stream(channel)
     await stream.send(*messages)
-    await stream.half_close()
+    if not messages:
+        await stream.half_close()
     error = await stream.error()
     assert isinstance(error, InvalidArgumentError)
     assert [violation.field for violation in error.field_violations] == fields
@@ -361,7 +414,7 @@ async def test_an_opening_with_violations(channel: grpc.aio.Channel) -> None:
     error = await stream.error()
     assert isinstance(error, InvalidArgumentError)
     assert [violation.field for violation in error.field_violations] == [
-        "run_id",
+        "run",
         "writer_id",
         "series[0].metric",
         "series[0].node",
@@ -371,7 +424,7 @@ async def test_an_opening_with_violations(channel: grpc.aio.Channel) -> None:
 
 async def test_a_run_that_does_not_exist(channel: grpc.aio.Channel) -> None:
     stream = Stream(channel)
-    await stream.send(open_message(run_id="other"))
+    await stream.send(open_message(run="other"))
     assert isinstance(await stream.error(), NotFoundError)
 
 
@@ -443,8 +496,11 @@ class SlowStore:
         self.limits = StreamLimits(max_in_flight_batches=max_in_flight_batches, max_batch_bytes=2**20)
         self.submitted: list[tuple[int, Future[BatchOutcome]]] = []
         self.refusals: list[Error] = []
+        self.refused: list[RefusedBatch] = []
+        self.thread_names: list[str] = []
         self.closed = threading.Event()
         self._submitted = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
 
     def open_stream(self, _request: OpenStreamRequest) -> SlowStore:
         return self
@@ -453,8 +509,16 @@ class SlowStore:
         if self.refusals:
             raise self.refusals.pop(0)
         outcome: Future[BatchOutcome] = Future()
+        self.thread_names.append(threading.current_thread().name)
         self.submitted.append((batch.sequence_number, outcome))
-        self._submitted.set()
+        self._loop.call_soon_threadsafe(self._submitted.set)
+        return outcome
+
+    def refuse(self, batch: RefusedBatch) -> Future[BatchOutcome]:
+        outcome: Future[BatchOutcome] = Future()
+        self.submitted.append((batch.sequence_number, outcome))
+        self.refused.append(batch)
+        self._loop.call_soon_threadsafe(self._submitted.set)
         return outcome
 
     async def holds(self, count: int) -> None:
@@ -481,7 +545,7 @@ class SlowStore:
 
 
 def stream_server(store: Any, timing: StreamTiming) -> Any:
-    servicer = IngestServicer(store, StoreThreads(1), asyncio.Event(), lambda: timing)
+    servicer = IngestServicer(store, StoreThreads(), asyncio.Event(), lambda: timing)
     return service_server(ServiceBinding(INGEST_SERVICE, partial(add_IngestServiceServicer_to_server, servicer)))
 
 
@@ -529,6 +593,43 @@ async def test_batches_that_are_durable_together_share_an_acknowledgement() -> N
         for number in (1, 2, 3):
             store.commit(number)
         assert await stream.read() == BatchAck(committed_sequence_number=3)
+        stream.call.cancel()
+
+
+async def test_a_malformed_batch_is_refused_once_its_number_is_used_up() -> None:
+    store = SlowStore(max_in_flight_batches=8)
+    async with stream_server(store, QUICK_ACKS) as server, server.channel() as channel:
+        stream = Stream(channel)
+        await stream.opened()
+        await stream.send(batch_message(1, sample_count=2**20))
+        await store.holds(1)
+        for _ in range(3):
+            assert await stream.read() == BatchAck(committed_sequence_number=0)
+        (refused,) = store.refused
+        assert (refused.sequence_number, refused.sample_count) == (1, 2**20)
+        store.fail(1, refused.error)
+        while isinstance(answer := await stream.read(), BatchAck):
+            assert answer.committed_sequence_number == 0
+        assert isinstance(answer, BatchError)
+        await stream.half_close()
+        assert (await stream.rest())[-1] == BatchAck(committed_sequence_number=1)
+
+
+LARGE_SAMPLE_COUNT = INLINE_MESSAGE_BYTES
+"""Each sample takes at least a byte."""
+
+
+async def test_large_batches_are_worked_on_beside_the_event_loop_and_stay_in_order() -> None:
+    store = SlowStore(max_in_flight_batches=64)
+    async with stream_server(store, StreamTiming()) as server, server.channel() as channel:
+        stream = Stream(channel)
+        await stream.opened()
+        sizes = [LARGE_SAMPLE_COUNT if number % 3 else 1 for number in range(1, 31)]
+        await stream.send(*(batch_message(number, sample_count=size) for number, size in enumerate(sizes, 1)))
+        await store.holds(30)
+        assert store.numbers == list(range(1, 31))
+        on_loop = [name == threading.current_thread().name for name in store.thread_names]
+        assert on_loop == [size == 1 for size in sizes]
         stream.call.cancel()
 
 

@@ -1,5 +1,6 @@
 """Opening a store: locks, foreign files, migrations, and what SQL can no longer reach."""
 
+import errno
 import os
 import re
 import subprocess
@@ -13,7 +14,12 @@ import pytest
 from ingest_service.service import Ingest, StoreSettings
 from ingest_service.store.database import open_database
 from ingest_service.store.schema import Migration, applied_versions, migrate, shipped_migrations
-from linkbound.domain.errors import FailedPreconditionError, InvalidArgumentError, UnavailableError
+from linkbound.domain.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    ResourceExhaustedError,
+    UnavailableError,
+)
 from tests.integration.store_content import TickingClock, appended, opened, rows, with_run
 
 HOLD_FILE = """
@@ -139,6 +145,28 @@ def test_sql_reaches_neither_files_nor_settings(connection: duckdb.DuckDBPyConne
         connection.cursor().execute(sql)
 
 
+def test_no_extension_is_loaded_or_installed_from_anywhere(connection: duckdb.DuckDBPyConnection) -> None:
+    settings = ("autoload_known_extensions", "autoinstall_known_extensions", "allow_community_extensions")
+    for setting in settings:
+        assert connection.execute(f"SELECT current_setting('{setting}')").fetchall() == [(False,)]
+
+
+NO_SPACE = "Could not write file: No space left on device"
+
+
+@pytest.mark.parametrize("error", [duckdb.IOException(NO_SPACE), OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))])
+def test_a_disk_that_is_full_at_the_opening_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def connect(*arguments: object, **options: object) -> None:
+        raise error
+
+    monkeypatch.setattr(duckdb, "connect", connect)
+    with pytest.raises(ResourceExhaustedError) as caught:
+        opened(tmp_path)
+    assert (caught.value.reason, caught.value.retry_delay_seconds) == ("DISK_FULL", None)
+
+
 def test_the_file_has_the_storage_version_that_every_supported_release_reads(
     connection: duckdb.DuckDBPyConnection,
 ) -> None:
@@ -164,10 +192,12 @@ def test_data_tables_have_no_keys_and_no_table_has_a_further_index(connection: d
     ).fetchall()
     assert keyed == [
         ("ledger", "PRIMARY KEY"),
+        ("predicted_values", "PRIMARY KEY"),
         ("predictions", "PRIMARY KEY"),
         ("runs", "PRIMARY KEY"),
         ("schema_versions", "PRIMARY KEY"),
         ("series", "PRIMARY KEY"),
+        ("settings", "PRIMARY KEY"),
     ]
     assert connection.execute("SELECT * FROM duckdb_indexes()").fetchall() == []
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import attrs
+import duckdb
 import pytest
 
 from ingest_service.service import Ingest
@@ -38,13 +39,13 @@ PREDICTION = Prediction(
                 upper=7.3888,
                 lower_basis=Basis.FORMULA,
                 expected_basis=Basis.CALIBRATED,
-                upper_basis=Basis.UNKNOWN,
+                upper_basis=Basis.MIXED,
                 binding_constraint=Constraint.NETWORK_BANDWIDTH,
                 effects_left_out=(Effect.ENGINE_SCHEDULE, Effect.COMPUTE_OVERLAP),
             ),
             transfer=TransferModel(
                 fixed_seconds=-8.85,
-                sent_bytes_per_rank=221_257_924_608.0,
+                sent_bytes_per_rank=221_257_924_608,
                 assumed_bytes_per_second=13.625e9,
                 assumed_source="given rate",
             ),
@@ -69,7 +70,6 @@ REQUEST = CreateRunRequest(
     source="study, section 8.4",
     settings=(Setting(key="link", value="109g"), Setting(key="engine", value="vLLM 'nightly'")),
     prediction=PREDICTION,
-    request_id="first",
 )
 
 
@@ -114,17 +114,34 @@ def test_the_prediction_is_there_for_sql(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("request_id", ["first", "second", ""])
-def test_creating_it_again_with_the_same_content_answers_the_first(ingest: Ingest, request_id: str) -> None:
+def test_a_prediction_made_later_stands_beside_the_frozen_one(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        created = store.create_run(REQUEST)
+    with duckdb.connect(str(tmp_path / "linkbound.duckdb")) as connection:
+        connection.execute(
+            "INSERT INTO predictions"
+            " SELECT * REPLACE (1 AS prediction_index, true AS made_after_the_fact) FROM predictions"
+        )
+        connection.execute(
+            "INSERT INTO predicted_values"
+            " SELECT * REPLACE (1 AS prediction_index, 'other' AS subject) FROM predicted_values"
+        )
+    with opened(tmp_path) as store:
+        assert store.get_run(RUN).run.prediction == created.prediction
+        store.delete_run(RUN)
+        assert store.create_run(attrs.evolve(REQUEST, prediction=None)).prediction is None
+    assert rows(tmp_path, "SELECT * FROM predicted_values") == []
+
+
+def test_creating_it_again_with_the_same_content_answers_the_first(ingest: Ingest) -> None:
     created = ingest.create_run(REQUEST)
-    assert ingest.create_run(attrs.evolve(REQUEST, request_id=request_id)) == created
+    assert ingest.create_run(REQUEST) == created
 
 
-@pytest.mark.parametrize("request_id", ["first", "second"])
-def test_other_content_under_the_id_is_refused(ingest: Ingest, request_id: str) -> None:
+def test_other_content_under_the_id_is_refused(ingest: Ingest) -> None:
     created = ingest.create_run(REQUEST)
     with pytest.raises(AlreadyExistsError) as caught:
-        ingest.create_run(attrs.evolve(REQUEST, prediction=None, request_id=request_id))
+        ingest.create_run(attrs.evolve(REQUEST, prediction=None))
     assert caught.value.reason == "RUN_EXISTS"
     assert caught.value.resource.name == RUN
     assert ingest.get_run(RUN).run == created
@@ -132,7 +149,7 @@ def test_other_content_under_the_id_is_refused(ingest: Ingest, request_id: str) 
 
 def test_a_sealed_run_is_still_what_its_creation_is_answered_with(ingest: Ingest) -> None:
     ingest.create_run(REQUEST)
-    sealed = ingest.seal_run(SealRunRequest(run_id=RUN))
+    sealed = ingest.seal_run(SealRunRequest(run=RUN))
     assert ingest.create_run(REQUEST) == sealed
 
 
@@ -144,7 +161,7 @@ def test_an_unknown_run_names_the_near_ones(ingest: Ingest, asked: str, near: tu
     for call in (
         lambda: ingest.get_run(asked),
         lambda: ingest.delete_run(asked),
-        lambda: ingest.seal_run(SealRunRequest(run_id=asked)),
+        lambda: ingest.seal_run(SealRunRequest(run=asked)),
         lambda: ingest.compare_run(asked),
         lambda: ingest.append(appended(1, run=asked)).result(),
         lambda: ingest.open_stream(stream(run=asked)),
@@ -160,7 +177,7 @@ def test_what_is_not_an_id_is_refused_as_such(ingest: Ingest, asked: str) -> Non
     for call in (ingest.get_run, ingest.delete_run, ingest.compare_run):
         with pytest.raises(InvalidArgumentError) as caught:
             call(asked)
-        assert [v.field for v in caught.value.field_violations] == ["run_id"]
+        assert [v.field for v in caught.value.field_violations] == ["run"]
 
 
 def test_runs_are_listed_newest_first_page_by_page(ingest: Ingest) -> None:
@@ -222,16 +239,16 @@ def filled(ingest: Ingest, run: str) -> None:
 def test_sealing_checks_the_rows_and_then_nothing_can_be_appended(ingest: Ingest) -> None:
     filled(ingest, RUN)
     with pytest.raises(FailedPreconditionError) as caught:
-        ingest.seal_run(SealRunRequest(run_id=RUN, expected_row_count=6))
+        ingest.seal_run(SealRunRequest(run=RUN, expected_row_count=6))
     assert caught.value.reason == "ROW_COUNT_MISMATCH"
     assert caught.value.metadata == {"run": RUN, "expectedRowCount": "6", "storedRowCount": "5"}
     assert ingest.get_run(RUN).run.state is RunState.OPEN
 
-    sealed = ingest.seal_run(SealRunRequest(run_id=RUN, expected_row_count=5))
+    sealed = ingest.seal_run(SealRunRequest(run=RUN, expected_row_count=5))
     assert sealed.state is RunState.SEALED
     assert sealed.seal_time is not None
     assert sealed.seal_time > sealed.create_time
-    assert ingest.seal_run(SealRunRequest(run_id=RUN)) == sealed
+    assert ingest.seal_run(SealRunRequest(run=RUN)) == sealed
     assert ingest.get_run(RUN).run == sealed
 
     with pytest.raises(FailedPreconditionError) as caught:
@@ -246,7 +263,7 @@ def test_sealing_checks_the_rows_and_then_nothing_can_be_appended(ingest: Ingest
 def test_appends_submitted_before_the_seal_are_in_the_run(ingest: Ingest) -> None:
     with_run(ingest)
     futures = [ingest.append(appended(number)) for number in range(1, 21)]
-    ingest.seal_run(SealRunRequest(run_id=RUN, expected_row_count=20))
+    ingest.seal_run(SealRunRequest(run=RUN, expected_row_count=20))
     assert all(future.result(0) >= number for number, future in enumerate(futures, 1))
 
 

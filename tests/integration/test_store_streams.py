@@ -5,17 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from ingest_service.service import Ingest
+from ingest_service.service import Ingest, RefusedBatch
 from linkbound.domain.errors import (
     AbortedError,
     FailedPreconditionError,
     InvalidArgumentError,
     NotFoundError,
     OutOfRangeError,
+    Violation,
 )
 from linkbound.domain.run import CreateRunRequest
 from linkbound.domain.samples import BatchOutcome, SampleBatch, SampleColumns
-from tests.integration.store_content import RUN, RX, TX, batch, opened, rows, stream, with_run
+from tests.integration.store_content import RUN, RX, TX, GatedClock, batch, opened, rows, stream, with_run
 
 
 @pytest.fixture
@@ -109,7 +110,8 @@ def test_bad_readings_are_counted_in_the_answer_and_in_the_ledger(tmp_path: Path
     with opened(tmp_path) as store:
         session = with_run(store).open_stream(stream())
         assert session.submit(bad).result() == expected
-        assert session.submit(bad).result() == expected
+        # Sent again, it is acknowledged again; what was left out was counted already.
+        assert session.submit(bad).result() == BatchOutcome(committed_sequence_number=1)
     assert rows(tmp_path, "SELECT time_ns FROM counter_samples") == [(5,)]
     assert rows(tmp_path, "SELECT row_count, rejected_row_count, rejection_message FROM ledger") == [
         (1, 2, expected.rejection_message)
@@ -136,6 +138,71 @@ def test_a_malformed_batch_uses_up_its_number_and_stores_nothing(tmp_path: Path)
     ]
     [(message,)] = rows(tmp_path, "SELECT rejection_message FROM ledger WHERE sequence_number = 2")
     assert message == caught.value.message
+
+
+def test_an_acknowledgement_does_not_overtake_a_refusal_of_the_same_commit(tmp_path: Path) -> None:
+    clock = GatedClock()
+    with opened(tmp_path, clock) as store:
+        session = with_run(store).open_stream(stream())
+        clock.close_gate()
+        blocking = session.submit(batch(1))
+        assert clock.reached.wait(60)
+        outcomes = [session.submit(b) for b in (MALFORMED, batch(3), batch(4))]
+        clock.gate.set()
+        assert blocking.result() == BatchOutcome(committed_sequence_number=1)
+        with pytest.raises(InvalidArgumentError):
+            outcomes[0].result()
+        assert [o.result().committed_sequence_number for o in outcomes[1:]] == [3, 4]
+    # They were stored together, so that 4 was durable when 3 was answered.
+    assert rows(tmp_path, "SELECT count(*) FROM ledger GROUP BY commit_time_utc ORDER BY commit_time_utc") == [
+        (1,),
+        (3,),
+    ]
+
+
+def refused(number: int, content: bytes = b"content") -> RefusedBatch:
+    error = InvalidArgumentError([Violation("batch", "is too large")])
+    return RefusedBatch(sequence_number=number, sample_count=7, content=content, error=error)
+
+
+def test_a_refusal_uses_up_its_number_and_the_ledger_says_why(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        session = with_run(store).open_stream(stream())
+        session.submit(batch(1)).result()
+        with pytest.raises(InvalidArgumentError):
+            session.refuse(refused(2)).result()
+        # The same bytes again are answered the same; other bytes, or a batch without readings, are a conflict.
+        with pytest.raises(InvalidArgumentError):
+            session.refuse(refused(2)).result()
+        with pytest.raises(AbortedError):
+            session.refuse(refused(2, b"other")).result()
+        with pytest.raises(AbortedError):
+            session.submit(SampleBatch(sequence_number=2, columns=())).result()
+        with pytest.raises(OutOfRangeError):
+            session.refuse(refused(4)).result()
+        assert session.submit(batch(3)).result().committed_sequence_number == 3
+    assert rows(
+        tmp_path, "SELECT row_count, rejected_row_count, rejection_message FROM ledger WHERE sequence_number = 2"
+    ) == [(0, 7, "batch: is too large")]
+
+
+def test_a_refusal_needs_a_number(ingest: Ingest) -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        refused(0)
+    assert [v.field for v in caught.value.field_violations] == ["sequence_number"]
+
+
+def test_a_series_id_is_never_given_twice(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        with_run(store).open_stream(stream(TX)).submit(batch(1)).result()
+    before = rows(tmp_path, "SELECT series_id FROM series")
+    with opened(tmp_path) as store:
+        store.delete_run(RUN)
+    with opened(tmp_path) as store:
+        with_run(store).open_stream(stream(TX)).submit(batch(1)).result()
+    after = rows(tmp_path, "SELECT series_id FROM series")
+    assert len(before) == len(after) == 1
+    assert after[0] > before[0]
 
 
 def test_a_malformed_batch_ahead_of_its_turn_is_a_gap(ingest: Ingest) -> None:

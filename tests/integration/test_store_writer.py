@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from concurrent.futures import Future
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -12,12 +14,20 @@ from ingest_service.core.append import Append, AppendKind
 from ingest_service.core.samples import SeriesReadings
 from ingest_service.settings import StoreSettings
 from ingest_service.store.append_committer import AppendRows, RecordRows
+from ingest_service.store.condition import StoreCondition
 from ingest_service.store.database import broken_error, open_database
+from ingest_service.store.reader import Reader
 from ingest_service.store.record_tables import METRIC_AGGREGATES
 from ingest_service.store.sample_tables import sample_rows
 from ingest_service.store.writer import Writer
-from linkbound.domain.errors import InternalError, OutOfRangeError, ResourceExhaustedError, UnavailableError
-from linkbound.domain.run import CreateRunRequest
+from linkbound.domain.errors import (
+    DeadlineExceededError,
+    InternalError,
+    OutOfRangeError,
+    ResourceExhaustedError,
+    UnavailableError,
+)
+from linkbound.domain.run import CreateRunRequest, SealRunRequest
 from linkbound.domain.samples import BatchOutcome
 from tests.integration.store_content import RUN, TX, GatedClock, aggregate, rows
 
@@ -35,7 +45,7 @@ def root(tmp_path: Path, clock: GatedClock) -> Iterator[duckdb.DuckDBPyConnectio
 
 @pytest.fixture
 def writer(tmp_path: Path, clock: GatedClock, root: duckdb.DuckDBPyConnection) -> Iterator[Writer]:
-    thread = Writer(root.cursor(), StoreSettings(path=tmp_path / "linkbound.duckdb"), clock)
+    thread = Writer(root.cursor(), StoreSettings(path=tmp_path / "linkbound.duckdb"), clock, StoreCondition())
     thread.create_run(CreateRunRequest(run_id=RUN))
     yield thread
     thread.close()
@@ -121,7 +131,7 @@ def test_a_connection_that_is_lost_breaks_the_store_and_says_so(tmp_path: Path) 
     settings = StoreSettings(path=tmp_path / "linkbound.duckdb")
     with open_database(settings, clock) as root:
         connection = root.cursor()
-        writer = Writer(connection, settings, clock)
+        writer = Writer(connection, settings, clock, StoreCondition())
         writer.create_run(CreateRunRequest(run_id=RUN))
         assert writer.append(good(1, "a"), 1).result(60).committed_sequence_number == 1
         connection.close()
@@ -142,3 +152,81 @@ def test_a_full_disk_is_told_from_other_faults() -> None:
     assert full.reason == "DISK_FULL"
     assert full.retry_delay_seconds is None
     assert isinstance(broken_error(duckdb.FatalException("invalidated")), UnavailableError)
+
+
+class ThreadEndedError(BaseException):
+    """Stands for what ends a thread besides exceptions, such as SystemExit."""
+
+
+def test_whatever_ends_the_thread_nobody_waits_for_ever(tmp_path: Path) -> None:
+    clock = GatedClock()
+    settings, condition = StoreSettings(path=tmp_path / "linkbound.duckdb"), StoreCondition()
+    with open_database(settings, clock) as root:
+        ended = False
+
+        def ending_clock() -> datetime:
+            now = clock()
+            if ended:
+                raise ThreadEndedError
+            return now
+
+        writer = Writer(root.cursor(), settings, ending_clock, condition)
+        writer.create_run(CreateRunRequest(run_id=RUN))
+        clock.close_gate()
+        under_way = writer.append(good(1, "a"), 1)
+        assert clock.reached.wait(60)
+        queued = [writer.append(good(number, "a"), 1) for number in (2, 3)]
+        ended = True
+        clock.gate.set()
+        for future in (under_way, *queued):
+            assert isinstance(future.exception(60), UnavailableError)
+        assert not writer.healthy
+        assert condition.broken_by == "ThreadEndedError"
+        with pytest.raises(UnavailableError):
+            writer.seal_run(SealRunRequest(run=RUN))
+        writer.close()
+
+
+def test_a_read_that_finds_the_database_broken_marks_it_for_the_writer_too(tmp_path: Path) -> None:
+    settings, condition = StoreSettings(path=tmp_path / "linkbound.duckdb"), StoreCondition()
+    with open_database(settings, GatedClock()) as root:
+        writer = Writer(root.cursor(), settings, GatedClock(), condition)
+        before = writer.healthy
+        broken: Any = BrokenConnection()
+        with pytest.raises(UnavailableError) as caught:
+            Reader(broken, condition).get_run(RUN)
+        assert caught.value.reason == "STORE_BROKEN"
+        assert (before, writer.healthy) == (True, False)
+        assert condition.broken_by == "database has been invalidated"
+        writer.close()
+
+
+class BrokenConnection:
+    """A connection to a database that DuckDB gave up."""
+
+    def cursor(self) -> Any:
+        return self
+
+    def begin(self) -> None:
+        raise duckdb.FatalException("database has been invalidated")
+
+    def close(self) -> None:
+        pass
+
+
+def test_queries_end_when_their_time_is_over(tmp_path: Path) -> None:
+    settings = StoreSettings(path=tmp_path / "linkbound.duckdb")
+    with open_database(settings, GatedClock()) as root:
+        writer = Writer(root.cursor(), settings, GatedClock(), StoreCondition())
+        writer.create_run(CreateRunRequest(run_id=RUN))
+        writer.close()
+        # Counting so far takes hours.
+        root.execute("DROP TABLE metric_aggregates")
+        root.execute(
+            "CREATE VIEW metric_aggregates AS"
+            f" SELECT 1 AS rowid, '{RUN}' AS run_id, 'TTFT_SECONDS' AS metric, 'P1' AS subject, '' AS source,"
+            " (SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range < -1)::DOUBLE AS mean,"
+            " NULL::DOUBLE AS minimum, NULL::DOUBLE AS maximum, NULL::INTEGER AS round_count"
+        )
+        with pytest.raises(DeadlineExceededError):
+            Reader(root, StoreCondition()).read_measured(RUN, 0.05)

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import attrs
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from estimator_service.service import default_estimator
@@ -18,9 +17,6 @@ from linkbound.domain.prefill import PrefillRequest
 from linkbound.domain.tp_projection import TpProjectionRequest
 from linkbound.domain.training import TrainingStepRequest
 from linkbound.domain.workload import DecodeWorkload, PrefillWorkload
-
-# Machines differ; nothing here is about speed.
-UNTIMED = settings(deadline=None)
 
 ESTIMATOR = default_estimator()
 MODELS: tuple[Model, ...] = ESTIMATOR.list_models(PageRequest()).entries
@@ -39,13 +35,13 @@ SIZES = st.sampled_from([1, 2, 4])
 MODEL_IDS = st.sampled_from([model.model_id for model in MODELS])
 
 BARE_LINKS = st.builds(Link, line_rate_bits_per_second=RATES)
+DETAILS: dict[str, Any] = {
+    "roce_mtu_bytes": st.none() | st.sampled_from(ROCE_MTUS_BYTES),
+    "pcie_function_count": st.none() | st.integers(1, 16),
+}
 LINKS = st.builds(
-    Link,
-    line_rate_bits_per_second=RATES,
-    roce_mtu_bytes=st.none() | st.sampled_from(ROCE_MTUS_BYTES),
-    pcie_function_count=st.none() | st.integers(1, 16),
-    measured_bits_per_second=st.none() | RATES,
-)
+    Link, line_rate_bits_per_second=RATES, measured_bits_per_second=st.none() | RATES, **DETAILS
+) | st.builds(Link, measured_bits_per_second=RATES, **DETAILS)
 PREFILL_WORKLOADS = st.builds(
     PrefillWorkload,
     model=MODEL_IDS,
@@ -85,19 +81,28 @@ def prefill_requests(draw: st.DrawFn) -> PrefillRequest:
 
 @st.composite
 def comparison_requests(draw: st.DrawFn) -> LinkComparisonRequest:
-    workload = draw(PREFILL_WORKLOADS | decode_workloads())
-    request = LinkComparisonRequest(workload=workload, old_link=draw(LINKS), new_link=draw(LINKS))
+    old_link, new_link = draw(LINKS), draw(LINKS)
+    if draw(st.booleans()):
+        request = LinkComparisonRequest(decode=draw(decode_workloads()), old_link=old_link, new_link=new_link)
+    else:
+        request = LinkComparisonRequest(prefill=draw(PREFILL_WORKLOADS), old_link=old_link, new_link=new_link)
     needed_seconds = ESTIMATOR.compare_links(request).old_network_seconds.lower
     baseline_seconds = draw(baselines_over(needed_seconds))
-    if baseline_seconds is None or isinstance(workload, DecodeWorkload):
-        return attrs.evolve(request, baseline_seconds=baseline_seconds)
-    emulation = st.builds(
-        EmulatedLink,
-        link=LINKS,
-        ttft_seconds=st.floats(1e-3, 1e9),
-        counter_bytes_per_prompt_token=st.none() | st.integers(1, 10**12),
-    )
-    return attrs.evolve(request, baseline_seconds=baseline_seconds, emulation=draw(st.none() | emulation))
+    request = attrs.evolve(request, baseline_seconds=baseline_seconds)
+    if baseline_seconds is None or request.prefill is None:
+        return request
+    return attrs.evolve(request, emulation=draw(st.none() | emulations(request.prefill)))
+
+
+@st.composite
+def emulations(draw: st.DrawFn, workload: PrefillWorkload) -> EmulatedLink | None:
+    link = draw(LINKS)
+    needed_seconds = ESTIMATOR.estimate_prefill(PrefillRequest(workload=workload, link=link)).network_seconds.lower
+    ttft_seconds = draw(baselines_over(needed_seconds))
+    if ttft_seconds is None:
+        return None
+    counter_bytes = draw(st.none() | st.integers(1, 10**12))
+    return EmulatedLink(link=link, ttft_seconds=ttft_seconds, counter_bytes_per_prompt_token=counter_bytes)
 
 
 @st.composite

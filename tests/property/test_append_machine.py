@@ -168,5 +168,5 @@ class AppendMachineAgainstAList(RuleBasedStateMachine):
             assert self.machine.committed_sequence_number(RUN, writer) == len(contents)
 
 
-AppendMachineAgainstAList.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+AppendMachineAgainstAList.TestCase.settings = settings(max_examples=200, stateful_step_count=40)
 TestAppendMachine = AppendMachineAgainstAList.TestCase

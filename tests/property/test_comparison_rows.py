@@ -17,7 +17,7 @@ from linkbound.domain.run_comparison import ComparisonRow, RunComparison, Severi
 
 seconds = st.floats(1e-3, 1e5)
 rates = st.floats(1e6, 1e12)
-sizes = st.floats(1.0, 1e13)
+sizes = st.integers(1, 10**13)
 subjects = st.sampled_from(("P1", "P2", "4 nodes"))
 
 

@@ -19,7 +19,6 @@ from tests.property.estimator_strategies import (
     DECODE_REQUESTS,
     ESTIMATOR,
     TRAINING_REQUESTS,
-    UNTIMED,
     comparison_requests,
     parts_of,
     prefill_requests,
@@ -53,7 +52,6 @@ def always_bounded(*estimates: Estimate | None) -> bool:
     return all(estimate is None or estimate.upper is not None for estimate in estimates)
 
 
-@UNTIMED
 @given(prefill_requests())
 def test_prefill(request: PrefillRequest) -> None:
     answer = ESTIMATOR.estimate_prefill(request)
@@ -66,7 +64,6 @@ def test_prefill(request: PrefillRequest) -> None:
         assert 0 <= answer.network_share_fraction <= 1
 
 
-@UNTIMED
 @given(DECODE_REQUESTS)
 def test_decode(request: DecodeRequest) -> None:
     answer = ESTIMATOR.estimate_decode(request)
@@ -78,7 +75,6 @@ def test_decode(request: DecodeRequest) -> None:
         assert answer.output_tokens_per_second is None
 
 
-@UNTIMED
 @given(COLLECTIVE_REQUESTS)
 def test_collective(request: CollectiveRequest) -> None:
     answer = ESTIMATOR.estimate_collective(request)
@@ -87,7 +83,6 @@ def test_collective(request: CollectiveRequest) -> None:
     assert (answer.seconds is None) == (request.message_bytes is None) == (answer.sent_bytes_per_rank is None)
 
 
-@UNTIMED
 @given(TRAINING_REQUESTS)
 def test_training_step(request: TrainingStepRequest) -> None:
     answer = ESTIMATOR.estimate_training_step(request)
@@ -98,7 +93,6 @@ def test_training_step(request: TrainingStepRequest) -> None:
     assert 0 <= answer.scaling_efficiency_fraction.lower <= answer.scaling_efficiency_fraction.upper <= 1
 
 
-@UNTIMED
 @given(comparison_requests())
 def test_link_comparison(request: LinkComparisonRequest) -> None:
     answer = ESTIMATOR.compare_links(request)
@@ -108,7 +102,6 @@ def test_link_comparison(request: LinkComparisonRequest) -> None:
     assert (answer.emulation is None) == (request.emulation is None)
 
 
-@UNTIMED
 @given(projection_requests())
 def test_projection(request: TpProjectionRequest) -> None:
     answer = ESTIMATOR.project_tp_sizes(request)
@@ -116,7 +109,7 @@ def test_projection(request: TpProjectionRequest) -> None:
     assert [p.tensor_parallel_size for p in answer.projections] == list(request.tensor_parallel_sizes)
     for projection in answer.projections:
         assert projection.feasible == (not projection.reasons)
-        assert always_bounded(projection.extra_ttft_seconds, projection.extra_ttft_fraction)
+        assert always_bounded(projection.ttft_seconds, projection.extra_ttft_seconds, projection.extra_ttft_fraction)
 
 
 def test_the_walk_reaches_nested_values() -> None:

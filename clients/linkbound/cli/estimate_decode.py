@@ -12,6 +12,7 @@ from linkbound.cli.output import print_message, print_text
 from linkbound.cli.params import REAL, WHOLE
 from linkbound.cli.table import pairs
 from linkbound.domain.decode import DecodeEstimate
+from linkbound.domain.estimate import Constraint
 
 _FIELDS = {
     "model": "--model",
@@ -48,6 +49,9 @@ def decode(
     reply: Reply,
 ) -> None:
     """Bytes, pass floor and traffic while tokens are generated."""
+    from linkbound.client.names import hardware_id
+
+    hardware = hardware_id(hardware)
     with estimator_client(reply.target) as estimator:
         answer = estimator.estimate_decode(
             model=model,
@@ -64,19 +68,23 @@ def decode(
 
         print_message(decode_estimate_to_proto(answer))
     else:
-        print_text(_headline(answer), pairs(_details(answer, hardware)))
+        print_text(_headline(answer, hardware), pairs(_details(answer, hardware)))
 
 
-def _headline(answer: DecodeEstimate) -> str:
+def _headline(answer: DecodeEstimate, hardware: str) -> str:
     about = f"{answer.request_count} x {answer.model} on TP{answer.tensor_parallel_size}"
-    floor = f"a pass takes at least {text.seconds(answer.pass_seconds.lower)}"
+    floor = f"a pass takes at least {text.seconds(answer.pass_seconds.lower)}{_memory(answer, hardware)}"
     if answer.extra_pass_seconds is None:
         return f"{floor}: {about}, {text.bits_per_second(answer.link.effective_bits_per_second)}"
     rates = text.bits_per_second(answer.link.effective_bits_per_second)
     if answer.to_link is not None:
         rates += f" to {text.bits_per_second(answer.to_link.effective_bits_per_second)}"
-    outer = text.outer_end(answer.extra_pass_seconds)
-    return f"at most {text.signed_seconds(outer)} per pass, and {floor}: {about}, {rates}"
+    return f"{text.change(answer.extra_pass_seconds, text.signed_seconds)} per pass, and {floor}: {about}, {rates}"
+
+
+def _memory(answer: DecodeEstimate, hardware: str) -> str:
+    """Whose memory sets the floor of a pass, where memory does."""
+    return f" on {hardware} memory" if answer.pass_seconds.binding_constraint is Constraint.MEMORY_BANDWIDTH else ""
 
 
 def _details(answer: DecodeEstimate, hardware: str) -> list[tuple[str, str]]:
@@ -88,7 +96,7 @@ def _details(answer: DecodeEstimate, hardware: str) -> list[tuple[str, str]]:
         ("time to send them, without latency", text.seconds(answer.send_seconds_per_all_reduce)),
         ("logits gather, one rank", text.size_bytes(answer.logits_gather_bytes_per_rank)),
         ("sent bytes per pass, one rank", text.size_bytes(answer.sent_bytes_per_pass)),
-        ("pass", text.interval(answer.pass_seconds, text.seconds)),
+        ("pass", text.interval(answer.pass_seconds, text.seconds) + _memory(answer, hardware)),
         ("traffic", text.interval(answer.traffic_bits_per_second, text.bits_per_second)),
     ]
     if answer.active_weight_bytes_per_rank is not None:

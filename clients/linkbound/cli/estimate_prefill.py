@@ -12,7 +12,7 @@ from linkbound.cli.failures import naming
 from linkbound.cli.options import LINK_FIELDS, Links, Reply, links_option, model_option, reply_option
 from linkbound.cli.output import print_json, print_message, print_text
 from linkbound.cli.params import SECONDS, TOKENS, TOKENS_LIST, WHOLE
-from linkbound.cli.table import Column, pairs, right, table
+from linkbound.cli.table import pairs, right, table
 from linkbound.domain.prefill import PrefillEstimate
 
 _FIELDS = {
@@ -100,9 +100,8 @@ def _cost(answer: PrefillEstimate) -> str:
     if extra is None:
         carried = text.size_bytes(answer.sent_bytes_per_rank)
         return f"at least {text.seconds(answer.network_seconds.lower)} of network time, {carried} sent per rank"
-    share = "" if fraction is None else f" ({text.signed_percent(text.outer_end(fraction))})"
     which = "the first token" if answer.request_count == 1 else "the last first token"
-    return f"at most {text.signed_seconds(text.outer_end(extra))}{share} until {which}"
+    return f"{text.change(extra, text.signed_seconds, fraction)} until {which}"
 
 
 def _rates(answer: PrefillEstimate) -> str:
@@ -124,8 +123,8 @@ def _details(answer: PrefillEstimate) -> list[tuple[str, str]]:
         ("logits gather, one rank", text.size_bytes(answer.logits_gather_bytes_per_rank)),
         ("network time", text.interval(answer.network_seconds, text.seconds)),
     ]
-    if answer.full_pass is not None:
-        one = answer.full_pass
+    if answer.largest_pass is not None:
+        one = answer.largest_pass
         rows += [
             (f"all-reduce of {one.tokens:,} tokens", f"{text.size_bytes(one.message_bytes_per_all_reduce)} message"),
             ("  sent by one rank", text.size_bytes(one.sent_bytes_per_all_reduce)),
@@ -156,9 +155,9 @@ def _links(answer: PrefillEstimate) -> list[tuple[str, str]]:
 def _table(answers: Sequence[PrefillEstimate]) -> str:
     columns = [right("prompt tokens"), right("sent bytes"), right("network time")]
     if answers[0].extra_ttft_seconds is not None:
-        columns.append(right("extra TTFT, at most"))
+        columns.append(right("extra TTFT"))
     if answers[0].extra_ttft_fraction is not None:
-        columns.append(Column("of the baseline"))
+        columns.append(right("of the baseline"))
     return table(columns, [_cells(answer) for answer in answers])
 
 
@@ -169,7 +168,7 @@ def _cells(answer: PrefillEstimate) -> list[str]:
         text.interval(answer.network_seconds, text.seconds),
     ]
     if answer.extra_ttft_seconds is not None:
-        cells.append(text.signed_seconds(text.outer_end(answer.extra_ttft_seconds)))
+        cells.append(text.change(answer.extra_ttft_seconds, text.signed_seconds))
     if answer.extra_ttft_fraction is not None:
-        cells.append(text.signed_percent(text.outer_end(answer.extra_ttft_fraction)))
+        cells.append(text.change(answer.extra_ttft_fraction, text.signed_percent))
     return cells

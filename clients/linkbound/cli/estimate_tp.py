@@ -49,6 +49,7 @@ def tp(
     reply: Reply,
 ) -> None:
     """How the loss from --link to --to-link changes with the tensor-parallel size."""
+    from linkbound.client.names import model_id
     from linkbound.domain.workload import PrefillWorkload
 
     if links.to_link is None:
@@ -56,7 +57,10 @@ def tp(
     with estimator_client(reply.target) as estimator:
         answer = estimator.project_tp_sizes(
             workload=PrefillWorkload(
-                model=model, tensor_parallel_size=baseline_tp, prompt_tokens=prompt_tokens, request_count=requests
+                model=model_id(model),
+                tensor_parallel_size=baseline_tp,
+                prompt_tokens=prompt_tokens,
+                request_count=requests,
             ),
             baseline_ttft_seconds=baseline_ttft,
             link=links.link,
@@ -72,12 +76,12 @@ def tp(
 
 
 def _headline(answer: TpProjection) -> str:
-    losses = [f"{_loss(size)} at TP{size.tensor_parallel_size}" for size in answer.projections]
-    return f"TTFT, at most: {', '.join(losses)}"
+    changes = [f"{_change(size)} at TP{size.tensor_parallel_size}" for size in answer.projections]
+    return f"TTFT: {', '.join(changes)}"
 
 
-def _loss(size: TpSizeProjection) -> str:
-    return text.signed_percent(text.outer_end(size.extra_ttft_fraction))
+def _change(size: TpSizeProjection) -> str:
+    return text.change(size.extra_ttft_fraction, text.signed_percent)
 
 
 def _table(answer: TpProjection) -> str:
@@ -87,7 +91,7 @@ def _table(answer: TpProjection) -> str:
         right("bytes ratio"),
         right("compute ratio"),
         right("TTFT"),
-        right("extra TTFT, at most"),
+        right("extra TTFT"),
         right("of TTFT"),
         Column("feasible"),
     ]
@@ -98,11 +102,11 @@ def _cells(size: TpSizeProjection) -> list[str]:
     return [
         f"{size.tensor_parallel_size}",
         text.size_bytes(size.sent_bytes_per_rank),
-        f"{size.sent_bytes_ratio:.2f}",
+        "-" if size.sent_bytes_ratio is None else f"{size.sent_bytes_ratio:.2f}",
         f"{size.compute_ratio:.2f}",
         text.interval(size.ttft_seconds, text.seconds),
-        text.signed_seconds(text.outer_end(size.extra_ttft_seconds)),
-        _loss(size),
+        text.change(size.extra_ttft_seconds, text.signed_seconds),
+        _change(size),
         "yes" if size.feasible else "no: " + "; ".join(size.reasons),
     ]
 

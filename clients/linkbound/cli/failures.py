@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping
 from typing import ParamSpec, TypeVar
 
@@ -37,6 +38,8 @@ _EXIT_CODES: tuple[tuple[type[Error], int], ...] = (
     (DeadlineExceededError, UNREACHABLE),
 )
 
+_INDEX = re.compile(r"\[\d+\]")
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -59,7 +62,7 @@ def failure_of(error: Error, options: Mapping[str, str] = NO_OPTIONS) -> Failure
     """The failure that tells a person about `error`; `options` maps field paths to what the person typed."""
     if isinstance(error, InvalidArgumentError):
         names = {**_COMMON_OPTIONS, **options}
-        message = "\n".join(f"{names.get(v.field, v.field)}: {v.description}" for v in error.field_violations)
+        message = "\n".join(f"{_typed_name(v.field, names)}: {v.description}" for v in error.field_violations)
     elif isinstance(error, NotFoundError) and error.resource.type in options:
         message = f"{options[error.resource.type]}: {error.message}"
     else:
@@ -67,6 +70,11 @@ def failure_of(error: Error, options: Mapping[str, str] = NO_OPTIONS) -> Failure
     if error.request_id:
         message += f" (request {error.request_id})"
     return Failure(message, exit_code_of(error))
+
+
+def _typed_name(field: str, names: Mapping[str, str]) -> str:
+    """What the person typed for `field`; an entry of a list came with the option of the list."""
+    return names.get(field) or names.get(_INDEX.sub("", field)) or field
 
 
 def naming(options: Mapping[str, str]) -> Callable[[Callable[P, T]], Callable[P, T]]:

@@ -34,7 +34,12 @@ _OPTIONS = {
     ESTIMATOR_PORT_VARIABLE: "--estimator-port",
     INGEST_PORT_VARIABLE: "--ingest-port",
 }
-_SERVICES_EXTRA = {"duckdb": "the ingest service", "grpc_reflection": "a server"}
+SERVICES_EXTRA = {
+    "duckdb": "the ingest service",
+    "grpc_reflection": "a server",
+    "numpy": "the ingest service",
+    "pyarrow": "the ingest service",
+}
 """Packages that only the `services` extra brings, and what needs them."""
 
 _READ_SIZE_BYTES = 4096
@@ -97,20 +102,19 @@ class _Plan:
 
     def _ingest(self, resources: ExitStack) -> tuple[ServerSettings, ServerLoop]:
         from ingest_service.server import serve as serve_ingest
-        from ingest_service.server_settings import server_settings_from_environment
         from ingest_service.service import Ingest
-        from ingest_service.settings import StoreSettings
+        from ingest_service.settings import settings_from_environment
         from linkbound.client.local.blocking import STORE_FILE_NAME, default_data_directory
 
-        settings = server_settings_from_environment(self.environment)
         directory = default_data_directory() if self.data is None else Path(self.data)
-        announce = self.announcements.of(Part.INGEST, settings)
-        ingest = resources.enter_context(Ingest.open(StoreSettings(path=directory / STORE_FILE_NAME)))
+        settings = settings_from_environment(self.environment, directory / STORE_FILE_NAME)
+        announce = self.announcements.of(Part.INGEST, settings.server)
+        ingest = resources.enter_context(Ingest.open(settings.store))
 
         async def run(stop: asyncio.Event) -> None:
-            await serve_ingest(settings, ingest, on_started=announce, stop=stop)
+            await serve_ingest(settings.server, ingest, on_started=announce, stop=stop)
 
-        return settings, run
+        return settings.server, run
 
 
 class ServeCommand(click.Command):
@@ -120,9 +124,11 @@ class ServeCommand(click.Command):
         """Lists the variables with their defaults, as the servers themselves declare them."""
         del ctx
         from estimator_service.settings import describe_server_settings as describe_estimator
-        from ingest_service.server_settings import describe_server_settings as describe_ingest
+        from ingest_service.settings import describe_server_settings as describe_ingest
+        from ingest_service.settings import describe_store_settings as describe_store
 
-        lines = dict.fromkeys((*describe_estimator().splitlines(), *describe_ingest().splitlines()))
+        texts = (describe_estimator(), describe_ingest(), describe_store())
+        lines = dict.fromkeys(line for text in texts for line in text.splitlines())
         with formatter.section("Environment"):
             formatter.write_dl([(name, text) for name, _, text in (line.partition(": ") for line in lines)])
 
@@ -194,6 +200,6 @@ async def _until_stdin_closes(stop: asyncio.Event) -> None:
 
 
 def _check_installation() -> None:
-    missing = [f"{package} ({what})" for package, what in _SERVICES_EXTRA.items() if find_spec(package) is None]
+    missing = [f"{package} ({what})" for package, what in SERVICES_EXTRA.items() if find_spec(package) is None]
     if missing:
         raise Failure(f"serving needs {', '.join(missing)}: pip install 'linkbound[services]'", USAGE)

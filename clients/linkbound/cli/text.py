@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from linkbound.domain.estimate import Estimate
-from linkbound.domain.link import RateSource, ResolvedLink
+from linkbound.domain.link import RATE_SOURCE_WORDS, ResolvedLink
 
 Format = Callable[[float], str]
 
 _PREFIXES = ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k"))
-_RATE_SOURCES = {
-    RateSource.GIVEN: "the rate as given",
-    RateSource.WIRE_EFFICIENCY: "the line rate less packet headers",
-    RateSource.PCIE: "the PCIe functions in use",
-    RateSource.MEASURED: "a measured rate",
-}
 
 
 def seconds(value: float) -> str:
@@ -85,15 +79,26 @@ def interval(estimate: Estimate, form: Format) -> str:
     return f"at most {upper}" if estimate.lower == 0 else f"{lower} to {upper}"
 
 
-def outer_end(estimate: Estimate) -> float:
-    """The end of a difference that is farther from zero: the upper one of a loss, the lower one of a gain."""
-    ends = (estimate.lower, estimate.lower if estimate.upper is None else estimate.upper)
-    return max(ends, key=abs)
+def change(difference: Estimate, form: Format, share: Estimate | None = None) -> str:
+    """What a difference can be, in the direction that it has: `at most +0.92 s`, `up to 1.11 s less`, `no change`.
+
+    `form` writes signed values. `share` is the same difference as a fraction, added in brackets.
+    """
+    lower, upper = difference.lower, difference.upper
+    if lower == upper == 0:
+        return "no change"
+    if upper is not None and lower >= 0:
+        part = "" if share is None or share.upper is None else f" ({signed_percent(share.upper)})"
+        return f"at most {form(upper)}{part}"
+    if upper is not None and upper <= 0:
+        part = "" if share is None else f" ({signed_percent(-share.lower).removeprefix('+')})"
+        return f"up to {form(-lower).removeprefix('+')}{part} less"
+    return interval(difference, form)
 
 
 def rate_note(link: ResolvedLink) -> str:
-    """What a link carries and why: `109 Gb/s, a measured rate`."""
-    source = _RATE_SOURCES.get(link.rate_source, "of unknown origin")
+    """What a link carries and why: `109 Gb/s, measured rate`."""
+    source = RATE_SOURCE_WORDS.get(link.rate_source, "of unknown origin")
     rate = f"{bits_per_second(link.effective_bits_per_second)} ({bytes_per_second(link.effective_bytes_per_second)})"
     return f"{rate}, {source}"
 

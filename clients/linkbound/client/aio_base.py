@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from linkbound.client.backend import AsyncBackend
-from linkbound.client.base import closed_error
+from linkbound.client.closing import Closing, closed_error
 from linkbound.client.operations import Operation
 from linkbound.client.options import Timeout, resolve_timeout_seconds
 from linkbound.domain.paging import Page, PageRequest
@@ -24,6 +24,7 @@ class AsyncClient:
         resolve_timeout_seconds(timeout_seconds, default_seconds=None)
         self._open_backend: AsyncBackend | None = backend
         self._timeout_seconds = timeout_seconds
+        self._closing = Closing()
 
     async def __aenter__(self) -> Self:
         """The client itself, closed at the end of the block."""
@@ -35,7 +36,11 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        """Close what the client opened; a channel that was given stays open. Closing twice is fine."""
+        """Close what the client opened; a channel that was given stays open. Closing twice is fine.
+
+        An open sample writer ends with FailedPreconditionError (CLIENT_CLOSED).
+        """
+        self._closing.close()
         backend, self._open_backend = self._open_backend, None
         if backend is not None:
             await backend.close()

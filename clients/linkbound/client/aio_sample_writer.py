@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -10,6 +11,7 @@ from typing import Self
 
 from attrs import evolve
 
+from linkbound.client.closing import Closing, closed_error
 from linkbound.client.options import Timeout, resolve_timeout_seconds
 from linkbound.client.sample_batches import check_columns, split_columns
 from linkbound.client.sample_stream import BatchRefusal, SampleConnection, SampleConnector, SampleEvent
@@ -37,18 +39,24 @@ class AsyncSampleWriter:
     Entering opens the stream. `write` waits while as many batches are under way as the service allows. A break is
     bridged: the stream is opened again and what is not stored is sent again. Leaving waits until everything is stored.
     If the service stays away for longer than the timeout, or refuses, then `write`, `flush` and leaving the block raise
-    its error, with `undeliveredSampleCount` in the metadata where samples are lost.
+    its error, with `undeliveredSampleCount` in the metadata where samples are lost. So they do after the client was
+    closed: FailedPreconditionError (CLIENT_CLOSED).
     """
 
-    def __init__(self, connector: SampleConnector, request: OpenStreamRequest, timeout_seconds: Timeout) -> None:
+    def __init__(
+        self, connector: SampleConnector, request: OpenStreamRequest, timeout_seconds: Timeout, closing: Closing
+    ) -> None:
         self._timeout_seconds = resolve_timeout_seconds(timeout_seconds, default_seconds=DEFAULT_TIMEOUT_SECONDS)
         self._connector = connector
         self._request = request
+        self._closing = closing
         self._window = SampleWindow()
         self._changed = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._runner: asyncio.Task[None] | None = None
         self._failure: Exception | None = None
         self._is_ending = False
+        self._is_stopping = False
         # When something was last stored, or had to be: the writer gives up a timeout later.
         self._progress_time = 0.0
         self._stall_timer: asyncio.Timeout | None = None
@@ -73,7 +81,10 @@ class AsyncSampleWriter:
         if self._runner is not None:
             raise FailedPreconditionError("a sample writer is entered once", reason="WRITER_CLOSED")
         self._note_progress()
+        self._loop = asyncio.get_running_loop()
+        self._closing.add(self._abandon_from_any_thread)
         self._runner = asyncio.create_task(self._run())
+        self._runner.add_done_callback(lambda _: self._announce())
         try:
             await self._wait_until(lambda: self._window.has_opened)
         except BaseException:
@@ -88,7 +99,8 @@ class AsyncSampleWriter:
         self._announce()
         try:
             if self._runner is not None:
-                await self._runner
+                # Not awaited itself: leaving the block shall be cancelled by who waits for it, never by the runner.
+                await asyncio.wait([self._runner])
         finally:
             await self._stop()
         if self._failure is None or self._window.is_empty:
@@ -106,7 +118,7 @@ class AsyncSampleWriter:
         """
         check_columns(columns, len(self._request.series))
         for part in split_columns(columns, self._window.max_batch_bytes, LARGEST_SAMPLE_COUNT):
-            await self._wait_until(lambda: self._window.has_room)
+            await self._wait_until(lambda: self._window.has_room and self._is_running)
             was_empty = self._window.is_empty
             self._window.add(part)
             if was_empty:
@@ -119,12 +131,14 @@ class AsyncSampleWriter:
 
     async def _wait_until(self, is_met: Callable[[], bool]) -> None:
         if self._runner is None or self._is_ending:
-            raise FailedPreconditionError("the sample writer is not open", reason="WRITER_CLOSED")
+            raise _not_open_error()
         while True:
             if self._failure is not None:
                 raise self._failure
             if is_met():
                 return
+            if not self._is_running:
+                raise _not_open_error()
             await self._changed.wait()
 
     def _announce(self) -> None:
@@ -140,21 +154,55 @@ class AsyncSampleWriter:
     def _give_up_time(self) -> float | None:
         return None if self._timeout_seconds is None else self._progress_time + self._timeout_seconds
 
+    @property
+    def _is_running(self) -> bool:
+        return self._runner is not None and not self._runner.done()
+
     async def _stop(self) -> None:
+        self._is_stopping = True
+        self._closing.remove(self._abandon_from_any_thread)
+        try:
+            if self._runner is not None and not self._runner.done():
+                self._runner.cancel()
+                await asyncio.wait([self._runner])
+        finally:
+            await self._connector.close()
+
+    def _abandon_from_any_thread(self) -> None:
+        if self._loop is None:
+            return
+        with contextlib.suppress(RuntimeError):
+            if asyncio.get_running_loop() is self._loop:
+                self._abandon()
+                return
+        # The loop is gone if the writer ended at the same moment.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._abandon)
+
+    def _abandon(self) -> None:
         if self._runner is not None and not self._runner.done():
+            self._fail(closed_error())
             self._runner.cancel()
-            await asyncio.wait([self._runner])
-        await self._connector.close()
 
     async def _run(self) -> None:
         try:
             await self._keep_streaming()
+        except asyncio.CancelledError:
+            if self._is_stopping:
+                raise
+            # The client was closed, or its channel: gRPC then cancels every call.
+            self._fail(closed_error())
         except Exception as error:
-            if isinstance(error, Error) and not self._window.is_empty:
-                error.metadata["undeliveredSampleCount"] = str(self._window.pending_sample_count)
-                error.add_note(f"{self._window.pending_sample_count} samples were not delivered")
-            self._failure = error
-            self._announce()
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        if self._failure is not None:
+            return
+        if isinstance(error, Error) and not self._window.is_empty:
+            error.metadata["undeliveredSampleCount"] = str(self._window.pending_sample_count)
+            error.add_note(f"{self._window.pending_sample_count} samples were not delivered")
+        self._failure = error
+        self._announce()
 
     async def _keep_streaming(self) -> None:
         failures_in_a_row = 0
@@ -245,3 +293,7 @@ class AsyncSampleWriter:
         elif self._window.acknowledge(event):
             self._note_progress()
         self._announce()
+
+
+def _not_open_error() -> FailedPreconditionError:
+    return FailedPreconditionError("the sample writer is not open", reason="WRITER_CLOSED")

@@ -7,19 +7,14 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from linkbound.client.backend import Backend
+from linkbound.client.closing import Closing, closed_error
 from linkbound.client.operations import Operation
 from linkbound.client.options import Timeout, resolve_timeout_seconds
-from linkbound.domain.errors import FailedPreconditionError
 from linkbound.domain.paging import Page, PageRequest
 
 RequestT = TypeVar("RequestT")
 ResultT = TypeVar("ResultT")
 EntryT = TypeVar("EntryT")
-
-
-def closed_error() -> FailedPreconditionError:
-    """The error of a call to a client that was closed."""
-    return FailedPreconditionError("the client is closed", reason="CLIENT_CLOSED")
 
 
 class Client:
@@ -29,6 +24,7 @@ class Client:
         resolve_timeout_seconds(timeout_seconds, default_seconds=None)
         self._open_backend: Backend | None = backend
         self._timeout_seconds = timeout_seconds
+        self._closing = Closing()
 
     def __enter__(self) -> Self:
         """The client itself, closed at the end of the block."""
@@ -40,7 +36,11 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close what the client opened; a channel that was given stays open. Closing twice is fine."""
+        """Close what the client opened; a channel that was given stays open. Closing twice is fine.
+
+        An open sample writer ends with FailedPreconditionError (CLIENT_CLOSED).
+        """
+        self._closing.close()
         backend, self._open_backend = self._open_backend, None
         if backend is not None:
             backend.close()

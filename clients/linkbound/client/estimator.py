@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from linkbound.client import estimator_requests, operations
+from linkbound.client import estimator_requests, names, operations
 from linkbound.client.backend import Backend, ChannelOptions, Connection
 from linkbound.client.base import Client
 from linkbound.client.estimator_requests import LinkOrRate
 from linkbound.client.options import UNSET, Timeout, TlsFiles
 from linkbound.client.target import LOCAL, TargetKind, parse_target
-from linkbound.domain.catalog import CatalogRequest, Hardware, Model
+from linkbound.domain.catalog import Hardware, HardwareRequest, Model, ModelRequest
 from linkbound.domain.collective import CollectiveEstimate, CollectiveKind
 from linkbound.domain.decode import DecodeEstimate
 from linkbound.domain.link_comparison import EmulatedLink, LinkComparison
@@ -30,7 +30,8 @@ class EstimatorClient(Client):
     `target` is `host:port`, `unix:/path`, or `local:` for the same answers computed in this process. `token` is sent
     as a bearer token, `tls` names the files of a connection with TLS; neither matters to `local:`. `timeout_seconds`
     replaces the default deadline of every call: seconds, a timedelta, or None for ever. A `channel` that is given is
-    used as it is, with its own retries, and is not closed. Nothing is connected before the first call.
+    used as it is, with its own retries, and is not closed. Nothing is connected before the first call. What `local:`
+    computes waits for nothing, and no deadline interrupts it.
 
     Raises InvalidArgumentError for a target, token or timeout that cannot be used. Every call raises the classes of
     `linkbound.domain.errors`; links are given as a `Link` or as an effective rate such as `"200g"`.
@@ -70,7 +71,7 @@ class EstimatorClient(Client):
         Raises InvalidArgumentError, NotFoundError for an unknown model, and the errors of the connection.
         """
         workload = PrefillWorkload(
-            model=model,
+            model=names.model_id(model),
             tensor_parallel_size=tensor_parallel_size,
             prompt_tokens=prompt_tokens,
             request_count=request_count,
@@ -103,12 +104,12 @@ class EstimatorClient(Client):
         Raises InvalidArgumentError, NotFoundError for an unknown model or hardware, and the errors of the connection.
         """
         workload = DecodeWorkload(
-            model=model,
+            model=names.model_id(model),
             tensor_parallel_size=tensor_parallel_size,
             request_count=request_count,
             draft_token_count=draft_token_count,
             acceptance_length_tokens=acceptance_length_tokens,
-            hardware=hardware,
+            hardware=names.hardware_id(hardware),
         )
         request = estimator_requests.decode_request(workload, link=link, to_link=to_link)
         return self._call(operations.ESTIMATE_DECODE, request, timeout_seconds)
@@ -214,7 +215,7 @@ class EstimatorClient(Client):
 
         Raises InvalidArgumentError, NotFoundError with near names, and the errors of the connection.
         """
-        return self._call(operations.GET_MODEL, CatalogRequest(name=model).name, timeout_seconds)
+        return self._call(operations.GET_MODEL, ModelRequest(model=names.model_id(model)).model, timeout_seconds)
 
     def list_hardware(self, *, timeout_seconds: Timeout = UNSET) -> Iterator[Hardware]:
         """All hardware of the catalogue in the order of the ids; the timeout is that of one page.
@@ -228,7 +229,9 @@ class EstimatorClient(Client):
 
         Raises InvalidArgumentError, NotFoundError with near names, and the errors of the connection.
         """
-        return self._call(operations.GET_HARDWARE, CatalogRequest(name=hardware).name, timeout_seconds)
+        return self._call(
+            operations.GET_HARDWARE, HardwareRequest(hardware=names.hardware_id(hardware)).hardware, timeout_seconds
+        )
 
 
 def _backend(connection: Connection, channel: grpc.Channel | None) -> Backend:

@@ -120,7 +120,12 @@ def link_comparison_request(
     old, new = links.read(old_link, "old_link"), links.read(new_link, "new_link")
     return links.judge(
         lambda: LinkComparisonRequest(
-            workload=workload, old_link=old, new_link=new, baseline_seconds=baseline_seconds, emulation=emulation
+            prefill=workload if isinstance(workload, PrefillWorkload) else None,
+            decode=workload if isinstance(workload, DecodeWorkload) else None,
+            old_link=old,
+            new_link=new,
+            baseline_seconds=baseline_seconds,
+            emulation=emulation,
         )
     )
 

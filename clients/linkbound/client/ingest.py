@@ -13,7 +13,7 @@ from linkbound.client.options import UNSET, Timeout, TlsFiles
 from linkbound.client.target import LOCAL, TargetKind, parse_target
 from linkbound.domain.prediction import Prediction
 from linkbound.domain.records import Record
-from linkbound.domain.run import Run, RunDetails, RunRequest, RunRowCounts
+from linkbound.domain.run import Run, RunDetails, RunRowCounts
 from linkbound.domain.run_comparison import RunComparison
 from linkbound.domain.samples import SeriesDescriptor
 
@@ -33,6 +33,8 @@ class IngestClient(Client):
     neither matters to `local:`. `timeout_seconds` replaces the default deadline of every call: seconds, a timedelta,
     or None for ever. A `channel` that is given is used as it is, with its own retries, and is not closed. Nothing is
     connected or opened before the first call.
+
+    With `local:` the timeouts of `append` and of sample writers hold; every other call takes as long as the disk does.
 
     Raises InvalidArgumentError for a target, token or timeout that cannot be used. Every call raises the classes of
     `linkbound.domain.errors`.
@@ -78,7 +80,7 @@ class IngestClient(Client):
 
         Raises InvalidArgumentError, NotFoundError with near names, and the errors of the connection.
         """
-        return self._call(operations.GET_RUN, RunRequest(run_id=run), timeout_seconds)
+        return self._call(operations.GET_RUN, ingest_requests.run_request(run), timeout_seconds)
 
     def list_runs(self, *, timeout_seconds: Timeout = UNSET) -> Iterator[Run]:
         """Every run, newest first, without the predictions; the timeout is that of one page.
@@ -101,7 +103,7 @@ class IngestClient(Client):
 
         Raises InvalidArgumentError, NotFoundError, and the errors of the connection.
         """
-        return self._call(operations.DELETE_RUN, RunRequest(run_id=run), timeout_seconds)
+        return self._call(operations.DELETE_RUN, ingest_requests.run_request(run), timeout_seconds)
 
     def append(
         self,
@@ -131,7 +133,7 @@ class IngestClient(Client):
 
         Raises InvalidArgumentError, NotFoundError, and the errors of the connection.
         """
-        return self._call(operations.COMPARE_RUN, RunRequest(run_id=run), timeout_seconds)
+        return self._call(operations.COMPARE_RUN, ingest_requests.run_request(run), timeout_seconds)
 
     def sample_writer(
         self, run: str, *, writer_id: str, series: Sequence[SeriesDescriptor], timeout_seconds: Timeout = UNSET
@@ -146,7 +148,7 @@ class IngestClient(Client):
         from linkbound.client.sample_writer import SampleWriter
 
         request = ingest_requests.open_stream_request(run, writer_id=writer_id, series=series)
-        return SampleWriter(self._backend.sample_connector(), request, timeout_seconds)
+        return SampleWriter(self._backend.sample_connector(), request, timeout_seconds, self._closing)
 
 
 def _backend(connection: Connection, channel: grpc.Channel | None, data_directory: Path | str | None) -> Backend:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 
+from linkbound.client.names import run_id
 from linkbound.domain.prediction import Prediction
 from linkbound.domain.records import AppendRequest, Record
-from linkbound.domain.run import CreateRunRequest, SealRunRequest, Setting
+from linkbound.domain.run import CreateRunRequest, RunRequest, SealRunRequest, Setting
 from linkbound.domain.samples import OpenStreamRequest, SeriesDescriptor
 
 
@@ -19,27 +19,31 @@ def create_run_request(
     settings: Mapping[str, str],
     prediction: Prediction | None,
 ) -> CreateRunRequest:
-    """The request of `create_run`, with an id of its own by which the service knows a repetition."""
+    """The request of `create_run`."""
     return CreateRunRequest(
         run_id=run,
         display_name=display_name,
         source=source,
         settings=tuple(Setting(key=key, value=settings[key]) for key in sorted(settings)),
         prediction=prediction,
-        request_id=uuid.uuid4().hex,
     )
+
+
+def run_request(run: str) -> RunRequest:
+    """The request of what takes a run and nothing else."""
+    return RunRequest(run=run_id(run))
 
 
 def seal_run_request(run: str, *, expected_row_count: int | None) -> SealRunRequest:
     """The request of `seal_run`."""
-    return SealRunRequest(run_id=run, expected_row_count=expected_row_count)
+    return SealRunRequest(run=run_id(run), expected_row_count=expected_row_count)
 
 
 def append_request(run: str, *, writer_id: str, sequence_number: int, records: Sequence[Record]) -> AppendRequest:
     """The request of `append`."""
-    return AppendRequest(run_id=run, writer_id=writer_id, sequence_number=sequence_number, records=tuple(records))
+    return AppendRequest(run=run_id(run), writer_id=writer_id, sequence_number=sequence_number, records=tuple(records))
 
 
 def open_stream_request(run: str, *, writer_id: str, series: Sequence[SeriesDescriptor]) -> OpenStreamRequest:
     """The request that opens a sample stream of a writer that does not know yet what is stored."""
-    return OpenStreamRequest(run_id=run, writer_id=writer_id, series=tuple(series))
+    return OpenStreamRequest(run=run_id(run), writer_id=writer_id, series=tuple(series))

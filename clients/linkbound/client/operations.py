@@ -44,7 +44,7 @@ READ = CallClass("read", 5.0, is_retried=True)
 QUERY = CallClass("query", 30.0, is_retried=True)
 COMPUTE = CallClass("compute", 10.0, is_retried=True)
 CREATE = CallClass("create", 10.0, is_retried=True)
-"""Repeatable by its request id."""
+"""Repeatable by its content: the same run again is the run that exists."""
 APPEND_RECORDS = CallClass("append", 30.0, is_retried=True)
 """Repeatable by run, writer and sequence number."""
 SEAL = CallClass("seal", 60.0, is_retried=True)

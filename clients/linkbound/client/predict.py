@@ -6,20 +6,19 @@ one: seconds = fixed + sent bytes / bandwidth (`docs/formulas.md`, implied bandw
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 from attrs import evolve
 
-from linkbound import __version__
 from linkbound.domain.collective import CollectiveEstimate
 from linkbound.domain.decode import DecodeEstimate
-from linkbound.domain.errors import InvalidArgumentError, Violation
-from linkbound.domain.estimate import Effect, Estimate
-from linkbound.domain.link import RateSource, ResolvedLink
+from linkbound.domain.errors import FailedPreconditionError, InvalidArgumentError, Violation
+from linkbound.domain.estimate import Basis, Constraint, Effect, Estimate
+from linkbound.domain.link import RATE_SOURCE_WORDS, ResolvedLink
 from linkbound.domain.metric import Metric, Spread
 from linkbound.domain.prediction import Baseline, PredictedValue, Prediction, TransferModel
 from linkbound.domain.prefill import PrefillEstimate
+from linkbound.domain.run_comparison import RunComparison
 from linkbound.domain.training import TrainingStepEstimate
 
 MEAN_WITHIN_BATCH = (
@@ -27,15 +26,7 @@ MEAN_WITHIN_BATCH = (
     " bytes, if the engine runs the same passes."
 )
 
-_RATE_SOURCE_WORDS = {
-    RateSource.GIVEN: "given rate",
-    RateSource.WIRE_EFFICIENCY: "line rate less packet headers",
-    RateSource.PCIE: "PCIe functions in use",
-    RateSource.MEASURED: "measured rate",
-}
-
-# Far above rounding in the estimator's division and far below any difference between two measured baselines.
-_SAME_BASELINE_RATIO = 1e-9
+SAME_DECODING = "A pass yields as many tokens over either link, and no pass goes below the estimated floor."
 
 
 def ttft_value(subject: str, estimate: PrefillEstimate, *, baseline: Spread | None = None) -> PredictedValue:
@@ -68,7 +59,7 @@ def extra_ttft_value(subject: str, estimate: PrefillEstimate, baseline: Baseline
     Raises InvalidArgumentError if the estimate was asked without a link to change to, or with another baseline.
     """
     extra = _extra_of(estimate)
-    if estimate.network_share_fraction is not None:
+    if estimate.baseline_ttft_seconds is not None:
         _check_baseline(estimate, baseline.value)
     return PredictedValue(
         metric=Metric.EXTRA_TTFT_SECONDS if estimate.request_count == 1 else Metric.EXTRA_LAST_TTFT_SECONDS,
@@ -113,6 +104,50 @@ def decode_value(subject: str, estimate: DecodeEstimate) -> PredictedValue:
     )
 
 
+def slowed_decode_value(subject: str, estimate: DecodeEstimate, baseline_tokens_per_second: float) -> PredictedValue:
+    """Floor under the decode speed over the new link, from the measured speed over the old one.
+
+    v_new = a / p_new >= a / (p_old + e) = v_old p_old / (p_old + e) >= v_old f / (f + e), with `a` tokens per pass,
+    pass times `p`, floor `f` of the old pass and at most `e` extra per pass (`docs/formulas.md`, Decode).
+
+    Raises InvalidArgumentError if the estimate was asked without a link to change to.
+    """
+    extra = estimate.extra_pass_seconds
+    if extra is None or extra.upper is None:
+        raise InvalidArgumentError([Violation("to_link", "is missing; the estimate holds no difference between links")])
+    floor_seconds = estimate.pass_seconds.lower
+    slowed = baseline_tokens_per_second * floor_seconds / (floor_seconds + max(0.0, extra.upper))
+    return PredictedValue(
+        metric=Metric.DECODE_TOKENS_PER_SECOND,
+        subject=subject,
+        estimate=Estimate(
+            lower=slowed,
+            lower_basis=Basis.MIXED,
+            binding_constraint=Constraint.NETWORK_BANDWIDTH,
+            effects_left_out=extra.effects_left_out,
+        ),
+        assumptions=(*estimate.assumptions, SAME_DECODING),
+    )
+
+
+def measured_baseline(comparison: RunComparison, metric: Metric, subject: str) -> Baseline:
+    """What a finished run measured, as what a difference is counted from.
+
+    Raises FailedPreconditionError where the run has no such value.
+    """
+    for row in comparison.rows:
+        if (row.metric, row.subject) == (metric, subject) and row.measured is not None:
+            value = Spread(
+                mean=row.measured, minimum=row.measured_min, maximum=row.measured_max, round_count=row.round_count
+            )
+            return Baseline(value=value, run=comparison.run_id)
+    raise FailedPreconditionError(
+        f"{comparison.run_id} measured no {metric.name} of {subject!r}",
+        reason="NOT_MEASURED",
+        metadata={"run": comparison.run_id, "metric": metric.name, "subject": subject},
+    )
+
+
 def bus_bandwidth_value(subject: str, estimate: CollectiveEstimate) -> PredictedValue:
     """Bus bandwidth of a collective. The metric is itself a bandwidth, so the transfer model has no bytes."""
     return PredictedValue(
@@ -120,24 +155,27 @@ def bus_bandwidth_value(subject: str, estimate: CollectiveEstimate) -> Predicted
         subject=subject,
         estimate=estimate.bus_bandwidth_bytes_per_second,
         transfer=_transfer(estimate.link, fixed_seconds=0.0, sent_bytes_per_rank=0),
+        assumptions=estimate.assumptions,
     )
 
 
-def training_step_value(
-    subject: str, estimate: TrainingStepEstimate, *, compute_step_seconds: float, assumed_source: str = ""
-) -> PredictedValue:
-    """Step time of data-parallel training; fixed = `compute_step_seconds`, as the estimate was asked with.
+def training_step_value(subject: str, estimate: TrainingStepEstimate, *, assumed_source: str = "") -> PredictedValue:
+    """Step time of data-parallel training; fixed = the step time of one node: all of a step that is no exchange.
 
+    So the implied bandwidth takes nothing of the exchange for hidden; where some is, it is an upper end.
     `assumed_source` says in words where the bandwidth of the link comes from, such as `nccl-tests busbw`.
     """
     transfer = _transfer(
-        estimate.link, fixed_seconds=compute_step_seconds, sent_bytes_per_rank=estimate.sent_bytes_per_rank
+        estimate.link,
+        fixed_seconds=estimate.compute_step_seconds,
+        sent_bytes_per_rank=estimate.sent_bytes_per_rank,
     )
     return PredictedValue(
         metric=Metric.TRAINING_STEP_SECONDS,
         subject=subject,
         estimate=estimate.step_seconds,
         transfer=evolve(transfer, assumed_source=assumed_source) if assumed_source else transfer,
+        assumptions=estimate.assumptions,
     )
 
 
@@ -151,8 +189,8 @@ def unpredicted(
     return PredictedValue(metric=metric, subject=subject, missing_inputs=tuple(missing_inputs), baseline=baseline)
 
 
-def prediction(values: Iterable[PredictedValue], *, estimator_version: str = __version__) -> Prediction:
-    """The prediction to create a run with. `estimator_version` is that of the estimator which was asked."""
+def prediction(values: Iterable[PredictedValue], *, estimator_version: str) -> Prediction:
+    """The prediction to create a run with. `estimator_version` is what the estimates carry."""
     return Prediction(estimator_version=estimator_version, values=tuple(values))
 
 
@@ -164,10 +202,9 @@ def _extra_of(estimate: PrefillEstimate) -> Estimate:
 
 def _check_baseline(estimate: PrefillEstimate, baseline: Spread) -> None:
     """Hold that `baseline` is the one of the estimate: the mean of a batch does not pass for its last request."""
-    share = estimate.network_share_fraction
-    if share is None:
+    if estimate.baseline_ttft_seconds is None:
         raise InvalidArgumentError([Violation("baseline", "was not given to the estimate")])
-    if not math.isclose(share * baseline.mean, _network_seconds(estimate), rel_tol=_SAME_BASELINE_RATIO):
+    if estimate.baseline_ttft_seconds != baseline.mean:
         raise InvalidArgumentError([Violation("baseline", f"{baseline.mean} is not the baseline of the estimate")])
 
 
@@ -180,10 +217,10 @@ def _prefill_transfer(estimate: PrefillEstimate, fixed_seconds: float) -> Transf
     return _transfer(link, fixed_seconds=fixed_seconds, sent_bytes_per_rank=estimate.sent_bytes_per_rank)
 
 
-def _transfer(link: ResolvedLink, *, fixed_seconds: float, sent_bytes_per_rank: float) -> TransferModel:
+def _transfer(link: ResolvedLink, *, fixed_seconds: float, sent_bytes_per_rank: int) -> TransferModel:
     return TransferModel(
         fixed_seconds=fixed_seconds,
         sent_bytes_per_rank=sent_bytes_per_rank,
         assumed_bytes_per_second=link.effective_bytes_per_second,
-        assumed_source=_RATE_SOURCE_WORDS.get(link.rate_source, ""),
+        assumed_source=RATE_SOURCE_WORDS.get(link.rate_source, ""),
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Coroutine, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from linkbound.client.aio_sample_writer import AsyncSampleWriter
+from linkbound.client.closing import Closing
 from linkbound.client.options import Timeout
 from linkbound.client.sample_stream import SampleConnector
 from linkbound.domain.errors import FailedPreconditionError
@@ -23,11 +25,14 @@ class SampleWriter:
     Entering opens the stream. `write` waits while as many batches are under way as the service allows. A break is
     bridged: the stream is opened again and what is not stored is sent again. Leaving waits until everything is stored.
     If the service stays away for longer than the timeout, or refuses, then `write`, `flush` and leaving the block raise
-    its error, with `undeliveredSampleCount` in the metadata where samples are lost.
+    its error, with `undeliveredSampleCount` in the metadata where samples are lost. So they do after the client was
+    closed: FailedPreconditionError (CLIENT_CLOSED).
     """
 
-    def __init__(self, connector: SampleConnector, request: OpenStreamRequest, timeout_seconds: Timeout) -> None:
-        self._writer = AsyncSampleWriter(connector, request, timeout_seconds)
+    def __init__(
+        self, connector: SampleConnector, request: OpenStreamRequest, timeout_seconds: Timeout, closing: Closing
+    ) -> None:
+        self._writer = AsyncSampleWriter(connector, request, timeout_seconds, closing)
         self._loop: _LoopThread | None = None
 
     @property
@@ -89,7 +94,8 @@ class _LoopThread:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="linkbound-sample-writer", daemon=True)
+        self._stopped = asyncio.Event()
+        self._thread = threading.Thread(target=self._serve, name="linkbound-sample-writer", daemon=True)
         self._thread.start()
 
     @property
@@ -107,7 +113,11 @@ class _LoopThread:
             raise
 
     def stop(self) -> None:
-        """End the loop and its thread."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        """Cancel what still runs, wait until it has ended, and end the loop and its thread."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._stopped.set)
         self._thread.join()
-        self._loop.close()
+
+    def _serve(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._stopped.wait())

@@ -34,6 +34,10 @@ class Target:
     address: str
 
 
+GIVEN_CHANNEL = Target(TargetKind.REMOTE, "the given channel")
+"""Where a service is that is reached through a channel that was given; how errors name it."""
+
+
 def parse_target(text: str) -> Target:
     """The target that `text` names: `local:`, `host:port`, `[::1]:port` or `unix:/path`.
 

@@ -132,12 +132,12 @@ def list_models_response_from_proto(message: catalog_service_pb2.ListModelsRespo
 
 def get_model_request_to_proto(model_id: str) -> catalog_service_pb2.GetModelRequest:
     """The name of a model as a message."""
-    return catalog_service_pb2.GetModelRequest(name=resource_name(MODELS, model_id))
+    return catalog_service_pb2.GetModelRequest(model=resource_name(MODELS, model_id))
 
 
 def get_model_request_from_proto(message: catalog_service_pb2.GetModelRequest) -> str:
     """The id of a model from the message that names it."""
-    return resource_id(MODELS, message.name)
+    return resource_id(MODELS, message.model)
 
 
 def get_model_response_to_proto(value: Model) -> catalog_service_pb2.GetModelResponse:
@@ -174,12 +174,12 @@ def list_hardware_response_from_proto(message: catalog_service_pb2.ListHardwareR
 
 def get_hardware_request_to_proto(hardware_id: str) -> catalog_service_pb2.GetHardwareRequest:
     """The name of one kind of hardware as a message."""
-    return catalog_service_pb2.GetHardwareRequest(name=resource_name(HARDWARE, hardware_id))
+    return catalog_service_pb2.GetHardwareRequest(hardware=resource_name(HARDWARE, hardware_id))
 
 
 def get_hardware_request_from_proto(message: catalog_service_pb2.GetHardwareRequest) -> str:
     """The id of one kind of hardware from the message that names it."""
-    return resource_id(HARDWARE, message.name)
+    return resource_id(HARDWARE, message.hardware)
 
 
 def get_hardware_response_to_proto(value: Hardware) -> catalog_service_pb2.GetHardwareResponse:

@@ -39,6 +39,8 @@ def collective_estimate_to_proto(value: CollectiveEstimate) -> estimator_service
         bus_bandwidth_bytes_per_second=estimate_to_proto(value.bus_bandwidth_bytes_per_second),
         algorithm_bandwidth_bytes_per_second=estimate_to_proto(value.algorithm_bandwidth_bytes_per_second),
         link=resolved_link_to_proto(value.link),
+        assumptions=value.assumptions,
+        estimator_version=value.estimator_version,
     )
 
 
@@ -51,4 +53,6 @@ def collective_estimate_from_proto(message: estimator_service_pb2.EstimateCollec
         bus_bandwidth_bytes_per_second=estimate_from_proto(message.bus_bandwidth_bytes_per_second),
         algorithm_bandwidth_bytes_per_second=estimate_from_proto(message.algorithm_bandwidth_bytes_per_second),
         link=resolved_link_from_proto(message.link),
+        assumptions=tuple(message.assumptions),
+        estimator_version=message.estimator_version,
     )

@@ -50,6 +50,7 @@ def decode_estimate_to_proto(value: DecodeEstimate) -> estimator_service_pb2.Est
         link=resolved_link_to_proto(value.link),
         to_link=maybe(resolved_link_to_proto, value.to_link),
         assumptions=value.assumptions,
+        estimator_version=value.estimator_version,
     )
 
 
@@ -82,4 +83,5 @@ def decode_estimate_from_proto(message: estimator_service_pb2.EstimateDecodeResp
         link=resolved_link_from_proto(message.link),
         to_link=resolved_link_from_proto(message.to_link) if message.HasField("to_link") else None,
         assumptions=tuple(message.assumptions),
+        estimator_version=message.estimator_version,
     )

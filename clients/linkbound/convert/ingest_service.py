@@ -57,7 +57,7 @@ R = TypeVar("R", bound=Record)
 
 def append_request_to_proto(value: AppendRequest) -> AppendRequestMessage:
     """Records of one kind as the message of that kind."""
-    name, writer_id, sequence_number = resource_name(RUNS, value.run_id), value.writer_id, value.sequence_number
+    name, writer_id, sequence_number = resource_name(RUNS, value.run), value.writer_id, value.sequence_number
     match value.records[0]:
         case RequestRecord():
             return ingest_service_pb2.AppendRequestRecordsRequest(
@@ -92,7 +92,7 @@ def append_request_to_proto(value: AppendRequest) -> AppendRequestMessage:
 def append_request_from_proto(message: AppendRequestMessage) -> AppendRequest:
     """Records of one kind from the message of that kind. Raises InvalidArgumentError with every violation."""
     return AppendRequest(
-        run_id=resource_id(RUNS, message.run),
+        run=resource_id(RUNS, message.run),
         writer_id=message.writer_id,
         sequence_number=message.sequence_number,
         records=_records_from_proto(message),
@@ -124,7 +124,7 @@ def append_response_from_proto(message: AppendResponseMessage) -> int:
 def open_stream_request_to_proto(value: OpenStreamRequest) -> ingest_service_pb2.OpenStream:
     """The opening of a stream as a message."""
     return ingest_service_pb2.OpenStream(
-        run=resource_name(RUNS, value.run_id),
+        run=resource_name(RUNS, value.run),
         writer_id=value.writer_id,
         series=each(series_descriptor_to_proto, value.series),
         last_acked_sequence_number=value.last_acked_sequence_number,
@@ -134,7 +134,7 @@ def open_stream_request_to_proto(value: OpenStreamRequest) -> ingest_service_pb2
 def open_stream_request_from_proto(message: ingest_service_pb2.OpenStream) -> OpenStreamRequest:
     """The opening of a stream from its message. Raises InvalidArgumentError with every violation."""
     return OpenStreamRequest(
-        run_id=resource_id(RUNS, message.run),
+        run=resource_id(RUNS, message.run),
         writer_id=message.writer_id,
         series=each(series_descriptor_from_proto, message.series),
         last_acked_sequence_number=message.last_acked_sequence_number,
@@ -144,14 +144,15 @@ def open_stream_request_from_proto(message: ingest_service_pb2.OpenStream) -> Op
 def sample_batch_to_proto(value: SampleBatch) -> ingest_service_pb2.SampleBatch:
     """A batch of samples as a message. Raises InvalidArgumentError for a reading beyond signed 64 bits."""
     return ingest_service_pb2.SampleBatch(
-        sequence_number=value.sequence_number, columns=each(sample_columns_to_proto, value.columns)
+        sequence_number=value.sequence_number,
+        column_set=ingest_service_pb2.SampleColumnSet(columns=each(sample_columns_to_proto, value.columns)),
     )
 
 
 def sample_batch_from_proto(message: ingest_service_pb2.SampleBatch) -> SampleBatch:
     """A batch of samples from its message. Raises InvalidArgumentError with every violation."""
     return SampleBatch(
-        sequence_number=message.sequence_number, columns=each(sample_columns_from_proto, message.columns)
+        sequence_number=message.sequence_number, columns=each(sample_columns_from_proto, message.column_set.columns)
     )
 
 

@@ -25,7 +25,9 @@ def link_to_proto(value: Link) -> link_pb2.Link:
 def link_from_proto(message: link_pb2.Link) -> Link:
     """A link from its message."""
     return Link(
-        line_rate_bits_per_second=message.line_rate_bits_per_second,
+        line_rate_bits_per_second=(
+            message.line_rate_bits_per_second if message.HasField("line_rate_bits_per_second") else None
+        ),
         roce_mtu_bytes=message.roce_mtu_bytes if message.HasField("roce_mtu_bytes") else None,
         pcie_function_count=message.pcie_function_count if message.HasField("pcie_function_count") else None,
         measured_bits_per_second=(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from linkbound.convert.estimate import estimate_from_proto, estimate_to_proto
 from linkbound.convert.link import link_from_proto, link_to_proto, resolved_link_from_proto, resolved_link_to_proto
-from linkbound.convert.metric import metric_from_proto, metric_to_proto
 from linkbound.convert.values import maybe
 from linkbound.convert.workload import (
     decode_workload_from_proto,
@@ -13,7 +12,6 @@ from linkbound.convert.workload import (
     prefill_workload_to_proto,
 )
 from linkbound.domain.link_comparison import EmulatedLink, EmulationResult, LinkComparison, LinkComparisonRequest
-from linkbound.domain.workload import DecodeWorkload, PrefillWorkload
 from linkbound.estimator.v1 import estimator_service_pb2
 
 
@@ -39,10 +37,9 @@ def emulated_link_from_proto(message: estimator_service_pb2.EmulatedLink) -> Emu
 
 def link_comparison_request_to_proto(value: LinkComparisonRequest) -> estimator_service_pb2.CompareLinksRequest:
     """A question about two links as a message."""
-    workload = value.workload
     return estimator_service_pb2.CompareLinksRequest(
-        prefill=prefill_workload_to_proto(workload) if isinstance(workload, PrefillWorkload) else None,
-        decode=decode_workload_to_proto(workload) if isinstance(workload, DecodeWorkload) else None,
+        prefill=maybe(prefill_workload_to_proto, value.prefill),
+        decode=maybe(decode_workload_to_proto, value.decode),
         old_link=link_to_proto(value.old_link),
         new_link=link_to_proto(value.new_link),
         baseline_seconds=value.baseline_seconds,
@@ -53,11 +50,8 @@ def link_comparison_request_to_proto(value: LinkComparisonRequest) -> estimator_
 def link_comparison_request_from_proto(message: estimator_service_pb2.CompareLinksRequest) -> LinkComparisonRequest:
     """A question about two links from its message. Raises InvalidArgumentError with every violation."""
     return LinkComparisonRequest(
-        workload=(
-            decode_workload_from_proto(message.decode)
-            if message.HasField("decode")
-            else prefill_workload_from_proto(message.prefill)
-        ),
+        prefill=prefill_workload_from_proto(message.prefill) if message.HasField("prefill") else None,
+        decode=decode_workload_from_proto(message.decode) if message.HasField("decode") else None,
         old_link=link_from_proto(message.old_link),
         new_link=link_from_proto(message.new_link),
         baseline_seconds=message.baseline_seconds if message.HasField("baseline_seconds") else None,
@@ -88,7 +82,6 @@ def emulation_result_from_proto(message: estimator_service_pb2.EmulationResult) 
 def link_comparison_to_proto(value: LinkComparison) -> estimator_service_pb2.CompareLinksResponse:
     """One workload over two links as a message."""
     return estimator_service_pb2.CompareLinksResponse(
-        metric=metric_to_proto(value.metric),
         sent_bytes_per_rank=value.sent_bytes_per_rank,
         old_link=resolved_link_to_proto(value.old_link),
         new_link=resolved_link_to_proto(value.new_link),
@@ -99,13 +92,13 @@ def link_comparison_to_proto(value: LinkComparison) -> estimator_service_pb2.Com
         speedup_ratio=estimate_to_proto(value.speedup_ratio),
         emulation=maybe(emulation_result_to_proto, value.emulation),
         assumptions=value.assumptions,
+        estimator_version=value.estimator_version,
     )
 
 
 def link_comparison_from_proto(message: estimator_service_pb2.CompareLinksResponse) -> LinkComparison:
     """One workload over two links from its message."""
     return LinkComparison(
-        metric=metric_from_proto(message.metric),
         sent_bytes_per_rank=message.sent_bytes_per_rank,
         old_link=resolved_link_from_proto(message.old_link),
         new_link=resolved_link_from_proto(message.new_link),
@@ -116,4 +109,5 @@ def link_comparison_from_proto(message: estimator_service_pb2.CompareLinksRespon
         speedup_ratio=estimate_from_proto(message.speedup_ratio),
         emulation=emulation_result_from_proto(message.emulation) if message.HasField("emulation") else None,
         assumptions=tuple(message.assumptions),
+        estimator_version=message.estimator_version,
     )

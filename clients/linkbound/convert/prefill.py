@@ -75,8 +75,10 @@ def prefill_estimate_to_proto(value: PrefillEstimate) -> estimator_service_pb2.E
         extra_ttft_fraction=maybe(estimate_to_proto, value.extra_ttft_fraction),
         network_share_fraction=value.network_share_fraction,
         nominal_extra_ttft_seconds=maybe(estimate_to_proto, value.nominal_extra_ttft_seconds),
-        full_pass=maybe(pass_transfers_to_proto, value.full_pass),
+        largest_pass=maybe(pass_transfers_to_proto, value.largest_pass),
+        baseline_ttft_seconds=value.baseline_ttft_seconds,
         assumptions=value.assumptions,
+        estimator_version=value.estimator_version,
     )
 
 
@@ -108,6 +110,8 @@ def prefill_estimate_from_proto(message: estimator_service_pb2.EstimatePrefillRe
             if message.HasField("nominal_extra_ttft_seconds")
             else None
         ),
-        full_pass=pass_transfers_from_proto(message.full_pass) if message.HasField("full_pass") else None,
+        largest_pass=pass_transfers_from_proto(message.largest_pass) if message.HasField("largest_pass") else None,
+        baseline_ttft_seconds=message.baseline_ttft_seconds if message.HasField("baseline_ttft_seconds") else None,
         assumptions=tuple(message.assumptions),
+        estimator_version=message.estimator_version,
     )

@@ -19,12 +19,12 @@ severity_from_proto = _SEVERITY.from_proto
 
 def compare_run_request_to_proto(value: RunRequest) -> query_service_pb2.CompareRunRequest:
     """The name of a run to compare as a message."""
-    return query_service_pb2.CompareRunRequest(run=resource_name(RUNS, value.run_id))
+    return query_service_pb2.CompareRunRequest(run=resource_name(RUNS, value.run))
 
 
 def compare_run_request_from_proto(message: query_service_pb2.CompareRunRequest) -> RunRequest:
     """The name of a run to compare from its message. Raises InvalidArgumentError for what is no id."""
-    return RunRequest(run_id=resource_id(RUNS, message.run))
+    return RunRequest(run=resource_id(RUNS, message.run))
 
 
 def comparison_row_to_proto(value: ComparisonRow) -> query_service_pb2.ComparisonRow:
@@ -43,6 +43,8 @@ def comparison_row_to_proto(value: ComparisonRow) -> query_service_pb2.Compariso
         baseline=maybe(baseline_to_proto, value.baseline),
         measured_fraction=value.measured_fraction,
         missing_inputs=value.missing_inputs,
+        assumed_bytes_per_second=value.assumed_bytes_per_second,
+        assumed_source=value.assumed_source,
     )
 
 
@@ -66,6 +68,10 @@ def comparison_row_from_proto(message: query_service_pb2.ComparisonRow) -> Compa
         baseline=baseline_from_proto(message.baseline) if message.HasField("baseline") else None,
         measured_fraction=message.measured_fraction if message.HasField("measured_fraction") else None,
         missing_inputs=tuple(message.missing_inputs),
+        assumed_bytes_per_second=(
+            message.assumed_bytes_per_second if message.HasField("assumed_bytes_per_second") else None
+        ),
+        assumed_source=message.assumed_source,
     )
 
 

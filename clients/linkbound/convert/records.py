@@ -21,6 +21,8 @@ def request_record_to_proto(value: RequestRecord) -> records_pb2.RequestRecord:
         last_token_ns=value.last_token_ns,
         first_chunk_tokens=value.first_chunk_tokens,
         send_time_unix_ns=value.send_time_unix_ns,
+        node=value.node,
+        boot_id=value.boot_id,
     )
 
 
@@ -32,11 +34,13 @@ def request_record_from_proto(message: records_pb2.RequestRecord) -> RequestReco
         request_index=message.request_index,
         prompt_tokens=message.prompt_tokens,
         output_tokens=message.output_tokens,
-        send_ns=message.send_ns,
+        send_ns=message.send_ns if message.HasField("send_ns") else None,
         ttft_ns=message.ttft_ns if message.HasField("ttft_ns") else None,
         last_token_ns=message.last_token_ns if message.HasField("last_token_ns") else None,
         first_chunk_tokens=message.first_chunk_tokens if message.HasField("first_chunk_tokens") else None,
-        send_time_unix_ns=message.send_time_unix_ns,
+        send_time_unix_ns=message.send_time_unix_ns if message.HasField("send_time_unix_ns") else None,
+        node=message.node,
+        boot_id=message.boot_id,
     )
 
 

@@ -19,7 +19,6 @@ def create_run_request_to_proto(value: CreateRunRequest) -> run_service_pb2.Crea
         source=value.source,
         settings=settings_to_proto(value.settings),
         prediction=maybe(prediction_to_proto, value.prediction),
-        request_id=value.request_id,
     )
 
 
@@ -31,7 +30,6 @@ def create_run_request_from_proto(message: run_service_pb2.CreateRunRequest) -> 
         source=message.source,
         settings=settings_from_proto(message.settings),
         prediction=new_prediction_from_proto(message.prediction) if message.HasField("prediction") else None,
-        request_id=message.request_id,
     )
 
 
@@ -47,12 +45,12 @@ def create_run_response_from_proto(message: run_service_pb2.CreateRunResponse) -
 
 def get_run_request_to_proto(value: RunRequest) -> run_service_pb2.GetRunRequest:
     """The name of a run to read as a message."""
-    return run_service_pb2.GetRunRequest(name=resource_name(RUNS, value.run_id))
+    return run_service_pb2.GetRunRequest(run=resource_name(RUNS, value.run))
 
 
 def get_run_request_from_proto(message: run_service_pb2.GetRunRequest) -> RunRequest:
     """The name of a run to read from its message. Raises InvalidArgumentError for what is no id."""
-    return RunRequest(run_id=resource_id(RUNS, message.name))
+    return RunRequest(run=resource_id(RUNS, message.run))
 
 
 def run_row_counts_to_proto(value: RunRowCounts) -> run_service_pb2.RunRowCounts:
@@ -114,14 +112,14 @@ def list_runs_response_from_proto(message: run_service_pb2.ListRunsResponse) -> 
 def seal_run_request_to_proto(value: SealRunRequest) -> run_service_pb2.SealRunRequest:
     """A run to seal as a message."""
     return run_service_pb2.SealRunRequest(
-        name=resource_name(RUNS, value.run_id), expected_row_count=value.expected_row_count
+        run=resource_name(RUNS, value.run), expected_row_count=value.expected_row_count
     )
 
 
 def seal_run_request_from_proto(message: run_service_pb2.SealRunRequest) -> SealRunRequest:
     """A run to seal from its message. Raises InvalidArgumentError with every violation."""
     return SealRunRequest(
-        run_id=resource_id(RUNS, message.name),
+        run=resource_id(RUNS, message.run),
         expected_row_count=message.expected_row_count if message.HasField("expected_row_count") else None,
     )
 
@@ -138,12 +136,12 @@ def seal_run_response_from_proto(message: run_service_pb2.SealRunResponse) -> Ru
 
 def delete_run_request_to_proto(value: RunRequest) -> run_service_pb2.DeleteRunRequest:
     """The name of a run to delete as a message."""
-    return run_service_pb2.DeleteRunRequest(name=resource_name(RUNS, value.run_id))
+    return run_service_pb2.DeleteRunRequest(run=resource_name(RUNS, value.run))
 
 
 def delete_run_request_from_proto(message: run_service_pb2.DeleteRunRequest) -> RunRequest:
     """The name of a run to delete from its message. Raises InvalidArgumentError for what is no id."""
-    return RunRequest(run_id=resource_id(RUNS, message.name))
+    return RunRequest(run=resource_id(RUNS, message.run))
 
 
 def delete_run_response_to_proto(value: RunRowCounts) -> run_service_pb2.DeleteRunResponse:

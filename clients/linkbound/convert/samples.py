@@ -29,6 +29,7 @@ def series_descriptor_to_proto(value: SeriesDescriptor) -> samples_pb2.SeriesDes
         port=value.port,
         unit_bytes=value.unit_bytes,
         counter_bits=value.counter_bits,
+        boot_id=value.boot_id,
     )
 
 
@@ -41,6 +42,7 @@ def series_descriptor_from_proto(message: samples_pb2.SeriesDescriptor) -> Serie
         port=message.port,
         unit_bytes=message.unit_bytes,
         counter_bits=message.counter_bits,
+        boot_id=message.boot_id,
     )
 
 

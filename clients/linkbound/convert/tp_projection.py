@@ -67,6 +67,7 @@ def tp_projection_to_proto(value: TpProjection) -> estimator_service_pb2.Project
     return estimator_service_pb2.ProjectTpSizesResponse(
         projections=each(tp_size_projection_to_proto, value.projections),
         assumptions=value.assumptions,
+        estimator_version=value.estimator_version,
     )
 
 
@@ -75,4 +76,5 @@ def tp_projection_from_proto(message: estimator_service_pb2.ProjectTpSizesRespon
     return TpProjection(
         projections=each(tp_size_projection_from_proto, message.projections),
         assumptions=tuple(message.assumptions),
+        estimator_version=message.estimator_version,
     )

@@ -40,6 +40,9 @@ def training_step_estimate_to_proto(
         step_seconds=estimate_to_proto(value.step_seconds),
         scaling_efficiency_fraction=estimate_to_proto(value.scaling_efficiency_fraction),
         link=resolved_link_to_proto(value.link),
+        assumptions=value.assumptions,
+        estimator_version=value.estimator_version,
+        compute_step_seconds=value.compute_step_seconds,
     )
 
 
@@ -53,4 +56,7 @@ def training_step_estimate_from_proto(
         step_seconds=estimate_from_proto(message.step_seconds),
         scaling_efficiency_fraction=estimate_from_proto(message.scaling_efficiency_fraction),
         link=resolved_link_from_proto(message.link),
+        assumptions=tuple(message.assumptions),
+        estimator_version=message.estimator_version,
+        compute_step_seconds=message.compute_step_seconds,
     )

@@ -24,7 +24,6 @@ class StudyLink:
     run_id: str
     title: str
     link: Link
-    measured_with: str
     section: str
 
 
@@ -59,7 +58,6 @@ class InferenceSystem:
     tensor_parallel_size: int
     max_num_batched_tokens: int
     draft_token_count: int
-    draft_is_sharded: bool
     output_tokens: int
     engine: str
     nccl: str
@@ -214,7 +212,6 @@ def _link(key: str, row: Mapping[str, Any]) -> StudyLink:
             pcie_function_count=row.get("pcie_function_count"),
             measured_bits_per_second=row.get("measured_bits_per_second"),
         ),
-        measured_with=row.get("measured_with", ""),
         section=row["section"],
     )
 

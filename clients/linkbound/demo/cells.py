@@ -6,10 +6,10 @@ from linkbound.cli import text
 from linkbound.cli.comparison_text import NOTHING
 from linkbound.data.study import StudyTest
 from linkbound.domain.estimate import Estimate
+from linkbound.domain.link import BITS_PER_BYTE
 from linkbound.domain.run_comparison import ComparisonRow
 
 _TOKENS_PER_K = 1024
-_BITS_PER_BYTE = 8
 
 
 def test_name(test: StudyTest) -> str:
@@ -62,10 +62,10 @@ def interval(estimate: Estimate | None) -> str:
 def implied_bits(row: ComparisonRow) -> str:
     """The implied bandwidth in Gb/s."""
     implied = row.implied_bytes_per_second
-    return NOTHING if implied is None else f"{implied * _BITS_PER_BYTE / 1e9:.0f} Gb/s"
+    return NOTHING if implied is None else f"{implied * BITS_PER_BYTE / 1e9:.0f} Gb/s"
 
 
 def assumed(row: ComparisonRow) -> str:
-    """The bandwidth that the prediction assumed, which the ratio is counted from."""
-    implied, ratio = row.implied_bytes_per_second, row.implied_bandwidth_ratio
-    return NOTHING if implied is None or not ratio else text.bytes_per_second(implied / ratio)
+    """The bandwidth that the prediction assumed, which the share is counted from."""
+    assumed_rate = row.assumed_bytes_per_second
+    return NOTHING if assumed_rate is None else text.bytes_per_second(assumed_rate)

@@ -257,4 +257,6 @@ def _predicted(comparison: RunComparison, metric: Metric, subject: str) -> Estim
 def _link_titles(study: Study) -> list[str]:
     """What each link carries: `109 Gb/s`."""
     links = [named.link for named in study.inference.links]
-    return [text.bits_per_second(link.measured_bits_per_second or link.line_rate_bits_per_second) for link in links]
+    return [
+        text.bits_per_second(link.measured_bits_per_second or link.line_rate_bits_per_second or 0) for link in links
+    ]

@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.errors import Violation
-from linkbound.domain.names import CATALOG_ID
+from linkbound.domain.names import CATALOG_ID, CATALOG_NAME
 from linkbound.domain.rules import (
     Checked,
     CrossChecked,
@@ -111,7 +111,14 @@ class Hardware:
 
 
 @frozen(kw_only=True)
-class CatalogRequest(Checked):
-    """Names one entry of the catalogue, a model or hardware, to read it."""
+class ModelRequest(Checked):
+    """Names one model, to read it."""
 
-    name: str = field(metadata=CATALOG_ID)
+    model: str = field(metadata=CATALOG_NAME)
+
+
+@frozen(kw_only=True)
+class HardwareRequest(Checked):
+    """Names one kind of hardware, to read it."""
+
+    hardware: str = field(metadata=CATALOG_NAME)

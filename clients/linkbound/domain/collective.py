@@ -45,3 +45,5 @@ class CollectiveEstimate:
     bus_bandwidth_bytes_per_second: Estimate
     algorithm_bandwidth_bytes_per_second: Estimate
     link: ResolvedLink
+    assumptions: tuple[str, ...] = ()
+    estimator_version: str

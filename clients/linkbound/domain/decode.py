@@ -41,3 +41,4 @@ class DecodeEstimate:
     link: ResolvedLink
     to_link: ResolvedLink | None = None
     assumptions: tuple[str, ...] = ()
+    estimator_version: str

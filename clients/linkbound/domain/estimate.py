@@ -54,9 +54,13 @@ class Effect(Enum):
     PACKET_HEADERS = "EFFECT_PACKET_HEADERS"
     ALGORITHM_CHOICE = "EFFECT_ALGORITHM_CHOICE"
     STRAGGLERS = "EFFECT_STRAGGLERS"
+    LOGITS_GATHER = "EFFECT_LOGITS_GATHER"
     UNKNOWN = "EFFECT_UNKNOWN"
 
 
+_BASIS = member(Basis, Basis.UNKNOWN)
+_CONSTRAINT = member(Constraint, Constraint.UNKNOWN)
+_EFFECTS = sequence(0, 64, member(Effect, Effect.UNSPECIFIED, Effect.UNKNOWN))
 _QUANTITY = finite(-LARGEST_QUANTITY, LARGEST_QUANTITY)
 
 
@@ -71,11 +75,11 @@ class Estimate(CrossChecked):
     lower: float = field(metadata=_QUANTITY)
     expected: float | None = field(default=None, metadata=optional(_QUANTITY))
     upper: float | None = field(default=None, metadata=optional(_QUANTITY))
-    lower_basis: Basis = field(default=Basis.UNSPECIFIED, metadata=member(Basis))
-    expected_basis: Basis = field(default=Basis.UNSPECIFIED, metadata=member(Basis))
-    upper_basis: Basis = field(default=Basis.UNSPECIFIED, metadata=member(Basis))
-    binding_constraint: Constraint = field(default=Constraint.UNSPECIFIED, metadata=member(Constraint))
-    effects_left_out: tuple[Effect, ...] = field(default=(), metadata=sequence(0, 64, member(Effect)))
+    lower_basis: Basis = field(default=Basis.UNSPECIFIED, metadata=_BASIS)
+    expected_basis: Basis = field(default=Basis.UNSPECIFIED, metadata=_BASIS)
+    upper_basis: Basis = field(default=Basis.UNSPECIFIED, metadata=_BASIS)
+    binding_constraint: Constraint = field(default=Constraint.UNSPECIFIED, metadata=_CONSTRAINT)
+    effects_left_out: tuple[Effect, ...] = field(default=(), metadata=_EFFECTS)
 
     def contains(self, value: float) -> bool:
         """Whether `value` lies in the interval; an absent upper end bounds nothing."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from enum import Enum
 
 from attrs import field, frozen
 
-from linkbound.domain.rules import one_of, optional, whole
+from linkbound.domain.errors import Violation
+from linkbound.domain.rules import CrossChecked, one_of, optional, whole
+
+BITS_PER_BYTE = 8
 
 LARGEST_RATE_BITS_PER_SECOND = 10**15
 """A petabit per second: above any port; it keeps products within 64 bits."""
@@ -28,18 +32,32 @@ class RateSource(Enum):
     UNKNOWN = "RATE_SOURCE_UNKNOWN"
 
 
-@frozen(kw_only=True)
-class Link:
-    """A link of one rank, one direction. A rate alone is taken as the effective payload rate.
+RATE_SOURCE_WORDS: Mapping[RateSource, str] = {
+    RateSource.GIVEN: "given rate",
+    RateSource.WIRE_EFFICIENCY: "line rate less packet headers",
+    RateSource.PCIE: "PCIe functions in use",
+    RateSource.MEASURED: "measured rate",
+}
+"""What set an effective rate, for people; sources of a later version have no words."""
 
-    `roce_mtu_bytes` takes the packet headers from the rate, `pcie_function_count` caps it by the PCIe paths in use, and
-    `measured_bits_per_second`, a payload rate, always wins.
+
+@frozen(kw_only=True)
+class Link(CrossChecked):
+    """A link of one rank, one direction. A line rate alone is taken as the effective payload rate.
+
+    `roce_mtu_bytes` takes the packet headers from the line rate, `pcie_function_count` caps it by the PCIe paths in
+    use, and `measured_bits_per_second`, a payload rate, always wins; it may stand alone.
     """
 
-    line_rate_bits_per_second: int = field(metadata=_RATE)
+    line_rate_bits_per_second: int | None = field(default=None, metadata=optional(_RATE))
     roce_mtu_bytes: int | None = field(default=None, metadata=optional(one_of(*ROCE_MTUS_BYTES)))
     pcie_function_count: int | None = field(default=None, metadata=optional(whole(1, 16)))
     measured_bits_per_second: int | None = field(default=None, metadata=optional(_RATE))
+
+    def cross_violations(self) -> Iterable[Violation]:
+        """Some rate is known."""
+        if self.line_rate_bits_per_second is None and self.measured_bits_per_second is None:
+            yield Violation("line_rate_bits_per_second", "is missing, and so is a measured rate")
 
 
 @frozen(kw_only=True)
@@ -54,4 +72,4 @@ class ResolvedLink:
     @property
     def effective_bytes_per_second(self) -> float:
         """Effective payload rate of one direction of one rank."""
-        return self.effective_bits_per_second / 8
+        return self.effective_bits_per_second / BITS_PER_BYTE

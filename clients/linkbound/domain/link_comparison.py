@@ -9,7 +9,6 @@ from attrs import field, frozen
 from linkbound.domain.errors import Violation
 from linkbound.domain.estimate import Estimate
 from linkbound.domain.link import Link, ResolvedLink
-from linkbound.domain.metric import Metric
 from linkbound.domain.rules import Checked, CrossChecked, instance, optional, whole
 from linkbound.domain.workload import POSITIVE_SECONDS, DecodeWorkload, PrefillWorkload
 
@@ -29,22 +28,35 @@ class EmulatedLink:
 
 @frozen(kw_only=True)
 class LinkComparisonRequest(Checked, CrossChecked):
-    """What does `workload` lose or gain if `old_link` becomes `new_link`?
+    """What does a workload, `prefill` or `decode`, lose or gain if `old_link` becomes `new_link`?
 
     `baseline_seconds` is measured over `old_link`: the TTFT of a prefill, the pass time of a decode.
     """
 
-    workload: PrefillWorkload | DecodeWorkload = field(metadata=instance((PrefillWorkload, DecodeWorkload)))
+    prefill: PrefillWorkload | None = field(default=None, metadata=optional(instance(PrefillWorkload)))
+    decode: DecodeWorkload | None = field(default=None, metadata=optional(instance(DecodeWorkload)))
     old_link: Link = field(metadata=instance(Link))
     new_link: Link = field(metadata=instance(Link))
     baseline_seconds: float | None = field(default=None, metadata=optional(POSITIVE_SECONDS))
     emulation: EmulatedLink | None = field(default=None, metadata=optional(instance(EmulatedLink)))
 
+    @property
+    def workload(self) -> PrefillWorkload | DecodeWorkload:
+        """The workload that is given."""
+        workload = self.prefill or self.decode
+        if workload is None:
+            raise ValueError("a comparison has a workload")
+        return workload
+
     def cross_violations(self) -> Iterable[Violation]:
-        """An emulated measurement is a TTFT and is counted from a baseline TTFT."""
+        """One workload; an emulated measurement is a TTFT and is counted from a baseline TTFT."""
+        if self.prefill is None and self.decode is None:
+            yield Violation("prefill", "is missing, and so is a decode workload")
+        if self.prefill is not None and self.decode is not None:
+            yield Violation("decode", "is one workload too many beside prefill")
         if self.emulation is None:
             return
-        if not isinstance(self.workload, PrefillWorkload):
+        if self.prefill is None:
             yield Violation("emulation", "a decode has none; it goes with a prefill workload")
         if self.baseline_seconds is None:
             yield Violation("baseline_seconds", "is missing; an emulation is counted from it")
@@ -62,9 +74,8 @@ class EmulationResult:
 
 @frozen(kw_only=True)
 class LinkComparison:
-    """Time of the workload over both links. `metric` is UNSPECIFIED for the pass time of a decode."""
+    """Time over both links: TTFT of a prefill, of the last of several requests, or pass time of a decode."""
 
-    metric: Metric
     sent_bytes_per_rank: int
     old_link: ResolvedLink
     new_link: ResolvedLink
@@ -75,3 +86,4 @@ class LinkComparison:
     speedup_ratio: Estimate
     emulation: EmulationResult | None = None
     assumptions: tuple[str, ...] = ()
+    estimator_version: str

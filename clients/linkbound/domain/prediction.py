@@ -10,15 +10,16 @@ from attrs import field, frozen
 from linkbound.domain.errors import Violation
 from linkbound.domain.estimate import LARGEST_QUANTITY, Estimate
 from linkbound.domain.metric import MEASURED_METRIC_OF_DIFFERENCE, Metric, Spread
+from linkbound.domain.names import OPTIONAL_RUN_ID
 from linkbound.domain.rules import (
     CrossChecked,
     finite,
     instance,
     member,
     optional,
-    pattern,
     sequence,
     text,
+    whole,
 )
 
 SUBJECT = text(128, minimum_length=1)
@@ -37,7 +38,7 @@ class TransferModel:
     """
 
     fixed_seconds: float = field(metadata=finite(-1e12, 1e12))
-    sent_bytes_per_rank: float = field(metadata=finite(0, 1e19))
+    sent_bytes_per_rank: int = field(metadata=whole(0, 2**63 - 1))
     assumed_bytes_per_second: float = field(metadata=finite(0, LARGEST_QUANTITY))
     assumed_source: str = field(default="", metadata=text(256))
 
@@ -47,7 +48,7 @@ class Baseline:
     """A measured value that a difference is counted from; `run` is empty where it came from elsewhere."""
 
     value: Spread = field(metadata=instance(Spread))
-    run: str = field(default="", metadata=pattern(r"|[a-z0-9][a-z0-9._-]{0,63}", "empty or the id of a run"))
+    run: str = field(default="", metadata=OPTIONAL_RUN_ID)
 
 
 @frozen(kw_only=True)

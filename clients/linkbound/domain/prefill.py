@@ -56,5 +56,7 @@ class PrefillEstimate:
     extra_ttft_fraction: Estimate | None = None
     network_share_fraction: float | None = None
     nominal_extra_ttft_seconds: Estimate | None = None
-    full_pass: PassTransfers | None = None
+    largest_pass: PassTransfers | None = None
+    baseline_ttft_seconds: float | None = None
     assumptions: tuple[str, ...] = ()
+    estimator_version: str

@@ -6,6 +6,7 @@ import re
 from decimal import Decimal
 
 from linkbound.domain.errors import InvalidArgumentError, Violation
+from linkbound.domain.link import BITS_PER_BYTE
 from linkbound.domain.rules import shown
 
 _NUMBER = r"(?P<number>\d{1,20}(?:\.\d{1,20})?)"
@@ -17,20 +18,20 @@ _SECONDS = re.compile(rf"{_NUMBER}\s*(?P<unit>us|ms|s)?", re.ASCII)
 _DECIMAL_PREFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _TOKENS_PER_K = 1024
 _SECONDS_PER_UNIT = {None: Decimal(1), "s": Decimal(1), "ms": Decimal("1e-3"), "us": Decimal("1e-6")}
-_BITS_PER_BYTE = 8
 
 
 def parse_rate_bits_per_second(text: str, field: str = "rate") -> int:
-    """Bits per second of a rate: `200g` and `109Gb/s` are 1e9 bit/s, `22.14GB/s` is 1e9 bytes/s.
+    """Bits per second of a rate: `200g` and `109Gb/s` are 1e9 bit/s, `22.14GB/s` is 1e9 bytes/s, `64000b/s` as it is.
 
     Raises InvalidArgumentError on `field` for anything else.
     """
     stripped = text.strip()
     in_bytes = _BYTES_PER_SECOND.fullmatch(stripped)
     match = in_bytes or _BITS_PER_SECOND.fullmatch(stripped)
-    if match is None:
+    # A bare number is far more often a forgotten `g` than a rate in bits per second.
+    if match is None or match["number"] == stripped:
         raise _refused(field, text, "a rate such as 200g, 109Gb/s or 22.14GB/s")
-    scale = _DECIMAL_PREFIXES[match["prefix"].lower()] * (_BITS_PER_BYTE if in_bytes else 1)
+    scale = _DECIMAL_PREFIXES[match["prefix"].lower()] * (BITS_PER_BYTE if in_bytes else 1)
     return round(Decimal(match["number"]) * scale)
 
 

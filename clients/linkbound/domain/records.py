@@ -34,6 +34,8 @@ LARGEST_NS = 2**63 - 1
 LARGEST_RECORD_COUNT = 10_000
 
 SEQUENCE_NUMBER = whole(1, LARGEST_SEQUENCE_NUMBER)
+NODE = text(256)
+BOOT_ID = text(64)
 
 _SOURCE = text(1024)
 _NS = whole(0, LARGEST_NS)
@@ -45,8 +47,8 @@ _RATE = real(1e18)
 class RequestRecord(CrossChecked):
     """One request as its client saw it; `ttft_ns` and `last_token_ns` count from the send.
 
-    `round_index` is negative for warm-up rounds. `send_ns` is CLOCK_MONOTONIC of the client's host; `send_time_unix_ns`
-    is the wall clock, two of which are never subtracted.
+    `round_index` is negative for warm-up rounds. `send_ns` is CLOCK_MONOTONIC of the client's host `node` in its boot
+    `boot_id`; `send_time_unix_ns` is its wall clock, two of which are never subtracted. None and empty: not stated.
     """
 
     subject: str = field(metadata=SUBJECT)
@@ -54,11 +56,13 @@ class RequestRecord(CrossChecked):
     request_index: int = field(metadata=whole(0, 10**6))
     prompt_tokens: int = field(metadata=whole(1, LARGEST_PROMPT_TOKENS))
     output_tokens: int = field(metadata=whole(0, LARGEST_PROMPT_TOKENS))
-    send_ns: int = field(metadata=_NS)
+    send_ns: int | None = field(default=None, metadata=optional(_NS))
     ttft_ns: int | None = field(default=None, metadata=optional(_POSITIVE_NS))
     last_token_ns: int | None = field(default=None, metadata=optional(_POSITIVE_NS))
     first_chunk_tokens: int | None = field(default=None, metadata=optional(whole(1, LARGEST_PROMPT_TOKENS)))
-    send_time_unix_ns: int = field(default=0, metadata=_NS)
+    send_time_unix_ns: int | None = field(default=None, metadata=optional(_NS))
+    node: str = field(default="", metadata=NODE)
+    boot_id: str = field(default="", metadata=BOOT_ID)
 
     def cross_violations(self) -> Iterable[Violation]:
         """The last token is not before the first."""
@@ -134,7 +138,7 @@ Record = RequestRecord | MetricAggregate | CollectiveResult | TrainingStep
 class AppendRequest(Checked, CrossChecked):
     """Records of one kind under one number of one writer."""
 
-    run_id: str = field(metadata=RUN_ID)
+    run: str = field(metadata=RUN_ID)
     writer_id: str = field(metadata=WRITER_ID)
     sequence_number: int = field(metadata=SEQUENCE_NUMBER)
     records: tuple[Record, ...] = field(metadata=sequence(1, LARGEST_RECORD_COUNT, instance(get_args(Record))))

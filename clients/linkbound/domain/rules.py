@@ -8,7 +8,6 @@ does not hide a bad token count.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
@@ -24,12 +23,17 @@ Check = Callable[[object], str | None]
 T = TypeVar("T", bound=attrs.AttrsInstance)
 
 _RULE_KEY = "linkbound_rule"
+_ITEM_RULE_KEY = "linkbound_item_rule"
 _SHOWN_CHARACTER_COUNT = 80
 
 
 def shown(value: object) -> str:
     """`value` as an error message shows it: one line of ASCII, cut where it is long."""
-    text = ascii(value)
+    try:
+        text = ascii(value)
+    except ValueError:
+        # Python refuses to print whole numbers of more than some thousand digits.
+        return "a whole number of thousands of digits"
     if len(text) <= _SHOWN_CHARACTER_COUNT:
         return text
     return f"{text[:_SHOWN_CHARACTER_COUNT]}... ({len(text)} characters)"
@@ -54,12 +58,7 @@ def real(maximum: float, *, above: float = 0.0) -> Mapping[str, object]:
     """A finite number above `above` and not above `maximum`."""
 
     def check(value: object) -> str | None:
-        if (
-            isinstance(value, int | float)
-            and not isinstance(value, bool)
-            and math.isfinite(value)
-            and above < value <= maximum
-        ):
+        if isinstance(value, int | float) and not isinstance(value, bool) and above < value <= maximum:
             return None
         return f"{shown(value)} is not a number above {above:g} and at most {maximum:g}"
 
@@ -70,12 +69,7 @@ def finite(minimum: float, maximum: float) -> Mapping[str, object]:
     """A finite number from `minimum` to `maximum`, both included."""
 
     def check(value: object) -> str | None:
-        if (
-            isinstance(value, int | float)
-            and not isinstance(value, bool)
-            and math.isfinite(value)
-            and minimum <= value <= maximum
-        ):
+        if isinstance(value, int | float) and not isinstance(value, bool) and minimum <= value <= maximum:
             return None
         return f"{shown(value)} is not a number from {minimum:g} to {maximum:g}"
 
@@ -145,21 +139,15 @@ def optional(rule: Mapping[str, object]) -> Mapping[str, object]:
 
 def sequence(minimum_count: int, maximum_count: int, item: Mapping[str, object] | None = None) -> Mapping[str, object]:
     """A tuple of `minimum_count` to `maximum_count` items that each keep the rule `item`."""
-    item_check = _check_of(item) if item is not None else None
 
     def check(value: object) -> str | None:
         if not isinstance(value, tuple):
-            return f"{shown(value)} is not a sequence"
+            return f"{shown(value)} is not a tuple"
         if not minimum_count <= len(value) <= maximum_count:
             return f"{len(value)} items are not {minimum_count} to {maximum_count} items"
-        if item_check is not None:
-            for index, entry in enumerate(value):
-                problem = item_check(entry)
-                if problem is not None:
-                    return f"item {index}: {problem}"
         return None
 
-    return _as_metadata(check)
+    return {_RULE_KEY: check} if item is None else {_RULE_KEY: check, _ITEM_RULE_KEY: _check_of(item)}
 
 
 def instance(kind: type | tuple[type, ...]) -> Mapping[str, object]:
@@ -216,21 +204,20 @@ def violations_of(value: attrs.AttrsInstance, prefix: str = "") -> Iterator[Viol
 def _field_violations(value: attrs.AttrsInstance, prefix: str) -> Iterator[Violation]:
     for attribute in attrs.fields(type(value)):
         content = getattr(value, attribute.name)
-        path = prefix + attribute.name
-        problem = _problem(attribute.metadata, content)
-        if problem is not None:
-            yield Violation(path, problem)
-        elif attrs.has(type(content)):
-            yield from violations_of(content, f"{path}.")
-        elif isinstance(content, tuple):
-            for index, entry in enumerate(content):
-                if attrs.has(type(entry)):
-                    yield from violations_of(entry, f"{path}[{index}].")
+        check, item_check = attribute.metadata.get(_RULE_KEY), attribute.metadata.get(_ITEM_RULE_KEY)
+        yield from _content_violations(check, item_check, content, prefix + attribute.name)
 
 
-def _problem(metadata: Mapping[object, object], content: object) -> str | None:
-    check = metadata.get(_RULE_KEY)
-    return check(content) if callable(check) else None
+def _content_violations(check: object, item_check: object, content: Any, path: str) -> Iterator[Violation]:
+    """What breaks `check`, else what is broken within `content`; `item_check` is for the items of a sequence."""
+    problem = check(content) if callable(check) else None
+    if problem is not None:
+        yield Violation(path, problem)
+    elif attrs.has(type(content)):
+        yield from violations_of(content, f"{path}.")
+    elif isinstance(content, tuple):
+        for index, entry in enumerate(content):
+            yield from _content_violations(item_check, None, entry, f"{path}[{index}]")
 
 
 def _check_of(rule: Mapping[str, object]) -> Check:

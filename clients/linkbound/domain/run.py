@@ -40,7 +40,6 @@ class CreateRunRequest(Checked, CrossChecked):
     source: str = field(default="", metadata=text(1024))
     settings: tuple[Setting, ...] = field(default=(), metadata=sequence(0, 256, instance(Setting)))
     prediction: Prediction | None = field(default=None, metadata=optional(instance(Prediction)))
-    request_id: str = field(default="", metadata=text(128))
 
     def cross_violations(self) -> Iterable[Violation]:
         """Each setting is given once."""
@@ -53,14 +52,14 @@ class CreateRunRequest(Checked, CrossChecked):
 class RunRequest(Checked):
     """Names one run: to read it, to delete it, to compare it."""
 
-    run_id: str = field(metadata=RUN_ID)
+    run: str = field(metadata=RUN_ID)
 
 
 @frozen(kw_only=True)
 class SealRunRequest(Checked):
     """Ends a run, if it holds `expected_row_count` rows of all kinds; None: any count."""
 
-    run_id: str = field(metadata=RUN_ID)
+    run: str = field(metadata=RUN_ID)
     expected_row_count: int | None = field(default=None, metadata=optional(whole(0, 2**63 - 1)))
 
 

@@ -38,6 +38,8 @@ class ComparisonRow:
     baseline: Baseline | None = None
     measured_fraction: float | None = None
     missing_inputs: tuple[str, ...] = ()
+    assumed_bytes_per_second: float | None = None
+    assumed_source: str = ""
 
 
 @frozen(kw_only=True)

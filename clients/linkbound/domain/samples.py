@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from attrs import field, frozen
 
+from linkbound.domain.errors import (
+    AbortedError,
+    Error,
+    InvalidArgumentError,
+    OutOfRangeError,
+    ResourceExhaustedError,
+)
 from linkbound.domain.names import RUN_ID, WRITER_ID
-from linkbound.domain.records import LARGEST_SEQUENCE_NUMBER, SEQUENCE_NUMBER
+from linkbound.domain.records import BOOT_ID, LARGEST_SEQUENCE_NUMBER, SEQUENCE_NUMBER
 from linkbound.domain.rules import Checked, instance, one_of, sequence, text, whole
 
 LARGEST_SERIES_COUNT = 1024
@@ -22,13 +29,14 @@ class SeriesDescriptor:
     port: int = field(default=0, metadata=whole(0, 10**6))
     unit_bytes: int = field(default=0, metadata=whole(0, 4096))
     counter_bits: int = field(default=64, metadata=one_of(0, 32, 64))
+    boot_id: str = field(default="", metadata=BOOT_ID)
 
 
 @frozen(kw_only=True)
 class OpenStreamRequest(Checked):
     """Opens a sample stream; `last_acked_sequence_number` is 0 where the writer does not know."""
 
-    run_id: str = field(metadata=RUN_ID)
+    run: str = field(metadata=RUN_ID)
     writer_id: str = field(metadata=WRITER_ID)
     series: tuple[SeriesDescriptor, ...] = field(metadata=sequence(1, LARGEST_SERIES_COUNT, instance(SeriesDescriptor)))
     last_acked_sequence_number: int = field(default=0, metadata=whole(0, LARGEST_SEQUENCE_NUMBER))
@@ -76,3 +84,16 @@ class BatchOutcome:
     committed_sequence_number: int
     rejected_sample_count: int = 0
     rejection_message: str = ""
+
+
+def concerns_one_batch(error: Error) -> bool:
+    """Whether a stream goes on after `error`: the batch is at fault, or may be sent again; any other error ends it."""
+    match error:
+        case InvalidArgumentError() | OutOfRangeError():
+            return True
+        case AbortedError():
+            return error.reason == "WRITER_CONFLICT"
+        case ResourceExhaustedError():
+            return error.retry_delay_seconds is not None
+        case _:
+            return False

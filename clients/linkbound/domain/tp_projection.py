@@ -57,3 +57,4 @@ class TpProjection:
 
     projections: tuple[TpSizeProjection, ...]
     assumptions: tuple[str, ...] = ()
+    estimator_version: str

@@ -30,3 +30,6 @@ class TrainingStepEstimate:
     step_seconds: Estimate
     scaling_efficiency_fraction: Estimate
     link: ResolvedLink
+    compute_step_seconds: float
+    assumptions: tuple[str, ...] = ()
+    estimator_version: str

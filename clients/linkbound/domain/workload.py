@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from attrs import field, frozen
 
 from linkbound.domain.errors import Violation
-from linkbound.domain.names import CATALOG_ID
-from linkbound.domain.rules import CrossChecked, optional, pattern, real, whole
+from linkbound.domain.names import CATALOG_NAME, OPTIONAL_CATALOG_NAME
+from linkbound.domain.rules import CrossChecked, optional, real, whole
 
 LARGEST_TENSOR_PARALLEL_SIZE = 4096
 LARGEST_REQUEST_COUNT = 100_000
@@ -26,7 +26,7 @@ POSITIVE_SECONDS = real(LARGEST_SECONDS)
 class PrefillWorkload(CrossChecked):
     """`request_count` prompts of `prompt_tokens` each that arrive together at one tensor-parallel group."""
 
-    model: str = field(metadata=CATALOG_ID)
+    model: str = field(metadata=CATALOG_NAME)
     tensor_parallel_size: int = field(metadata=TENSOR_PARALLEL_SIZE)
     prompt_tokens: int = field(metadata=whole(1, LARGEST_PROMPT_TOKENS))
     request_count: int = field(default=1, metadata=whole(1, LARGEST_REQUEST_COUNT))
@@ -55,17 +55,14 @@ class DecodeWorkload(CrossChecked):
     `hardware` is an id of the catalogue; empty: no memory rate bounds a pass.
     """
 
-    model: str = field(metadata=CATALOG_ID)
+    model: str = field(metadata=CATALOG_NAME)
     tensor_parallel_size: int = field(metadata=TENSOR_PARALLEL_SIZE)
     request_count: int = field(default=1, metadata=whole(1, LARGEST_REQUEST_COUNT))
     draft_token_count: int = field(default=0, metadata=whole(0, LARGEST_DRAFT_TOKEN_COUNT))
     acceptance_length_tokens: float | None = field(
         default=None, metadata=optional(real(1.0 + LARGEST_DRAFT_TOKEN_COUNT))
     )
-    hardware: str = field(
-        default="",
-        metadata=pattern(r"|[a-z0-9][a-z0-9._-]{0,63}", "empty or an id of the catalogue"),
-    )
+    hardware: str = field(default="", metadata=OPTIONAL_CATALOG_NAME)
 
     @property
     def rows_per_request(self) -> int:

@@ -5,7 +5,6 @@ CREATE TABLE runs (
     create_time_utc TIMESTAMP NOT NULL,
     seal_time_utc TIMESTAMP,
     source VARCHAR NOT NULL,
-    request_id VARCHAR NOT NULL,
     content_digest BLOB NOT NULL
 );
 COMMENT ON TABLE runs IS 'One benchmark, training or tracing session each.';
@@ -15,13 +14,13 @@ COMMENT ON COLUMN runs.state IS 'OPEN: records can be appended. SEALED: nothing 
 COMMENT ON COLUMN runs.create_time_utc IS 'When the service created it, UTC.';
 COMMENT ON COLUMN runs.seal_time_utc IS 'When it was sealed, UTC. NULL while open.';
 COMMENT ON COLUMN runs.source IS 'Where the records come from: a study, a host, a file.';
-COMMENT ON COLUMN runs.request_id IS 'Id of the request that created it; empty where the client sent none.';
 COMMENT ON COLUMN runs.content_digest IS 'Digest of what the run was created with; tells a repetition from other content.';
 
 CREATE TABLE settings (
     run_id VARCHAR NOT NULL,
     key VARCHAR NOT NULL,
-    value VARCHAR NOT NULL
+    value VARCHAR NOT NULL,
+    PRIMARY KEY (run_id, key)
 );
 COMMENT ON TABLE settings IS 'Settings of runs as words, one row per setting.';
 COMMENT ON COLUMN settings.run_id IS 'The run.';
@@ -29,17 +28,23 @@ COMMENT ON COLUMN settings.key IS 'Name of the setting, such as engine, link, nc
 COMMENT ON COLUMN settings.value IS 'Its value, in words.';
 
 CREATE TABLE predictions (
-    run_id VARCHAR PRIMARY KEY,
+    run_id VARCHAR NOT NULL,
+    prediction_index INTEGER NOT NULL,
+    made_after_the_fact BOOLEAN NOT NULL,
     estimator_version VARCHAR NOT NULL,
-    store_time_utc TIMESTAMP NOT NULL
+    store_time_utc TIMESTAMP NOT NULL,
+    PRIMARY KEY (run_id, prediction_index)
 );
-COMMENT ON TABLE predictions IS 'The prediction that was frozen with each run; a run without one has no row.';
+COMMENT ON TABLE predictions IS 'Predictions of runs. The one that was frozen with the run has made_after_the_fact false; a run without one has no such row.';
 COMMENT ON COLUMN predictions.run_id IS 'The run.';
+COMMENT ON COLUMN predictions.prediction_index IS 'Position among the predictions of the run, from 0, in the order in which they were stored.';
+COMMENT ON COLUMN predictions.made_after_the_fact IS 'false: stored when the run was created, before anything was measured. true: stored later.';
 COMMENT ON COLUMN predictions.estimator_version IS 'Version of the estimator that made it.';
-COMMENT ON COLUMN predictions.store_time_utc IS 'When the service stored it, UTC: before anything was measured.';
+COMMENT ON COLUMN predictions.store_time_utc IS 'When the service stored it, UTC.';
 
 CREATE TABLE predicted_values (
     run_id VARCHAR NOT NULL,
+    prediction_index INTEGER NOT NULL,
     value_index INTEGER NOT NULL,
     metric VARCHAR NOT NULL,
     subject VARCHAR NOT NULL,
@@ -52,7 +57,7 @@ CREATE TABLE predicted_values (
     binding_constraint VARCHAR,
     effects_left_out VARCHAR[],
     transfer_fixed_seconds DOUBLE,
-    transfer_sent_bytes_per_rank DOUBLE,
+    transfer_sent_bytes_per_rank BIGINT,
     transfer_assumed_bytes_per_second DOUBLE,
     transfer_assumed_source VARCHAR,
     baseline_mean DOUBLE,
@@ -61,10 +66,12 @@ CREATE TABLE predicted_values (
     baseline_round_count INTEGER,
     baseline_run_id VARCHAR,
     missing_inputs VARCHAR[] NOT NULL,
-    assumptions VARCHAR[] NOT NULL
+    assumptions VARCHAR[] NOT NULL,
+    PRIMARY KEY (run_id, prediction_index, value_index)
 );
 COMMENT ON TABLE predicted_values IS 'Predicted values of runs, one row per metric and subject.';
 COMMENT ON COLUMN predicted_values.run_id IS 'The run.';
+COMMENT ON COLUMN predicted_values.prediction_index IS 'Which prediction of the run.';
 COMMENT ON COLUMN predicted_values.value_index IS 'Position in the prediction, from 0.';
 COMMENT ON COLUMN predicted_values.metric IS 'The metric; its name ends in the unit of the values beside it.';
 COMMENT ON COLUMN predicted_values.subject IS 'What it is about: a test, a collective setup, a training setup.';

@@ -7,11 +7,13 @@ CREATE TABLE request_records (
     request_index INTEGER NOT NULL,
     prompt_tokens BIGINT NOT NULL,
     output_tokens BIGINT NOT NULL,
-    send_ns BIGINT NOT NULL,
+    send_ns BIGINT,
     ttft_ns BIGINT,
     last_token_ns BIGINT,
     first_chunk_tokens INTEGER,
-    send_time_unix_ns BIGINT NOT NULL
+    send_time_unix_ns BIGINT,
+    node VARCHAR NOT NULL,
+    boot_id VARCHAR NOT NULL
 );
 COMMENT ON TABLE request_records IS 'Requests as their clients saw them.';
 COMMENT ON COLUMN request_records.run_id IS 'The run.';
@@ -22,11 +24,13 @@ COMMENT ON COLUMN request_records.round_index IS 'Measured round, from 0; warm-u
 COMMENT ON COLUMN request_records.request_index IS 'Position in the round, from 0.';
 COMMENT ON COLUMN request_records.prompt_tokens IS 'Tokens of the prompt.';
 COMMENT ON COLUMN request_records.output_tokens IS 'Tokens generated.';
-COMMENT ON COLUMN request_records.send_ns IS 'When it was sent, CLOCK_MONOTONIC of the client''s host.';
+COMMENT ON COLUMN request_records.send_ns IS 'When it was sent, CLOCK_MONOTONIC of the client''s host. NULL: not known.';
 COMMENT ON COLUMN request_records.ttft_ns IS 'Send to first generated token received. NULL: no token came.';
 COMMENT ON COLUMN request_records.last_token_ns IS 'Send to last token received. NULL: it did not finish.';
 COMMENT ON COLUMN request_records.first_chunk_tokens IS 'Tokens that came with the first chunk. NULL: 1.';
-COMMENT ON COLUMN request_records.send_time_unix_ns IS 'Wall clock at the send, 0 where not known; never subtract two of these.';
+COMMENT ON COLUMN request_records.send_time_unix_ns IS 'Wall clock at the send; never subtract two of these. NULL: not known.';
+COMMENT ON COLUMN request_records.node IS 'Host whose clocks these are. Empty where not known.';
+COMMENT ON COLUMN request_records.boot_id IS 'Boot of that host; monotonic times of two boots do not compare. Empty where not known.';
 
 CREATE TABLE metric_aggregates (
     run_id VARCHAR NOT NULL,

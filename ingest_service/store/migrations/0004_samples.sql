@@ -1,3 +1,6 @@
+CREATE SEQUENCE series_ids;
+COMMENT ON SEQUENCE series_ids IS 'Ids of series. None is given twice, also after its run was deleted.';
+
 CREATE TABLE series (
     series_id INTEGER PRIMARY KEY,
     run_id VARCHAR NOT NULL,
@@ -7,10 +10,11 @@ CREATE TABLE series (
     device VARCHAR NOT NULL,
     port INTEGER NOT NULL,
     unit_bytes INTEGER NOT NULL,
-    counter_bits INTEGER NOT NULL
+    counter_bits INTEGER NOT NULL,
+    boot_id VARCHAR NOT NULL
 );
 COMMENT ON TABLE series IS 'Counters and gauges that sample streams carry, one row per run, writer and descriptor.';
-COMMENT ON COLUMN series.series_id IS 'Number of the series in this store.';
+COMMENT ON COLUMN series.series_id IS 'Number of the series in this store, never given twice.';
 COMMENT ON COLUMN series.run_id IS 'The run.';
 COMMENT ON COLUMN series.writer_id IS 'Writer that appends it.';
 COMMENT ON COLUMN series.metric IS 'What is read, as the system names it: port_xmit_data.';
@@ -19,6 +23,7 @@ COMMENT ON COLUMN series.device IS 'Device: mlx5_0, eth0. Empty where there is n
 COMMENT ON COLUMN series.port IS 'Port of the device, from 1; 0 where it has none.';
 COMMENT ON COLUMN series.unit_bytes IS 'Bytes of one count; 0 where it does not count bytes.';
 COMMENT ON COLUMN series.counter_bits IS 'Bits after which the counter wraps: 32 or 64; 0 for a gauge.';
+COMMENT ON COLUMN series.boot_id IS 'Boot of the node; monotonic times of two boots do not compare. Empty where not known.';
 
 CREATE TABLE counter_samples (
     series_id INTEGER NOT NULL,

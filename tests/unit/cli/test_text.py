@@ -72,19 +72,30 @@ def test_interval(estimate: Estimate, shown: str) -> None:
     assert text.interval(estimate, text.seconds) == shown
 
 
-def test_the_outer_end_of_a_loss_and_of_a_gain() -> None:
-    assert text.outer_end(Estimate(lower=0.0, upper=0.92)) == 0.92
-    assert text.outer_end(Estimate(lower=-0.92, upper=0.0)) == -0.92
-    assert text.outer_end(Estimate(lower=0.5)) == 0.5
+@pytest.mark.parametrize(
+    ("difference", "share", "shown"),
+    [
+        (Estimate(lower=0.0, upper=0.92), None, "at most +0.92 s"),
+        (Estimate(lower=-1.106, upper=0.0), None, "up to 1.11 s less"),
+        (Estimate(lower=0.0, upper=0.0), None, "no change"),
+        (Estimate(lower=0.0, upper=0.92), Estimate(lower=0.0, upper=0.145), "at most +0.92 s (+14.5 %)"),
+        (Estimate(lower=-0.92, upper=0.0), Estimate(lower=-0.128, upper=0.0), "up to 0.92 s (12.8 %) less"),
+        (Estimate(lower=-0.000729, upper=0.0), None, "up to 0.729 ms less"),
+        (Estimate(lower=0.5), None, "at least +0.50 s"),
+        (Estimate(lower=-1.0, upper=2.0), None, "-1.00 s to +2.00 s"),
+    ],
+)
+def test_a_change_is_told_in_its_direction(difference: Estimate, share: Estimate | None, shown: str) -> None:
+    assert text.change(difference, text.signed_seconds, share) == shown
 
 
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        (RateSource.GIVEN, "the rate as given"),
-        (RateSource.WIRE_EFFICIENCY, "the line rate less packet headers"),
-        (RateSource.PCIE, "the PCIe functions in use"),
-        (RateSource.MEASURED, "a measured rate"),
+        (RateSource.GIVEN, "given rate"),
+        (RateSource.WIRE_EFFICIENCY, "line rate less packet headers"),
+        (RateSource.PCIE, "PCIe functions in use"),
+        (RateSource.MEASURED, "measured rate"),
         (RateSource.UNKNOWN, "of unknown origin"),
     ],
 )

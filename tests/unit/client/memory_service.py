@@ -55,7 +55,7 @@ class MemoryStream:
         self.committed_sequence_number = service.committed
         self.limits = service.limits
         self.is_closed = False
-        self._events: asyncio.Queue[SampleEvent | Error | None] = asyncio.Queue()
+        self._events: asyncio.Queue[SampleEvent | BaseException | None] = asyncio.Queue()
 
     async def send(self, batch: SampleBatch) -> None:
         """Take a batch, unless a fault does."""
@@ -78,14 +78,14 @@ class MemoryStream:
             self.service.stored.append(batch)
             self.service.committed = number
 
-    def answer(self, event: SampleEvent | Error | None) -> None:
+    def answer(self, event: SampleEvent | BaseException | None) -> None:
         """Send an event, or end the stream with an error."""
         self._events.put_nowait(event)
 
     async def receive(self) -> SampleEvent | None:
         """The next answer."""
         event = await self._events.get()
-        if isinstance(event, Error):
+        if isinstance(event, BaseException):
             raise event
         return event
 

@@ -3,6 +3,7 @@ import asyncio
 import pytest
 
 from linkbound.client.aio_sample_writer import AsyncSampleWriter
+from linkbound.client.closing import Closing
 from linkbound.client.options import Timeout
 from linkbound.client.sample_stream import BatchRefusal
 from linkbound.domain.errors import (
@@ -31,7 +32,7 @@ from tests.unit.client.memory_service import (
     once,
 )
 
-REQUEST = OpenStreamRequest(run_id="r1", writer_id="w1", series=(SeriesDescriptor(metric="port_xmit_data", node="n1"),))
+REQUEST = OpenStreamRequest(run="r1", writer_id="w1", series=(SeriesDescriptor(metric="port_xmit_data", node="n1"),))
 NEVER_REACHED_SECONDS = 120.0
 
 
@@ -40,7 +41,7 @@ def samples(value: int, count: int = 1) -> list[SampleColumns]:
 
 
 def writer_to(service: MemoryService, timeout_seconds: Timeout = NEVER_REACHED_SECONDS) -> AsyncSampleWriter:
-    return AsyncSampleWriter(service, REQUEST, timeout_seconds)
+    return AsyncSampleWriter(service, REQUEST, timeout_seconds, Closing())
 
 
 async def write_in_a_block(writer: AsyncSampleWriter, count: int, error: Exception | None = None) -> None:
@@ -243,18 +244,6 @@ async def test_a_service_that_stores_nothing_any_more_raises_at_exit() -> None:
         async with writer_to(service, timeout_seconds=0.3) as writer:
             await writer.write(samples(1))
     assert caught.value.metadata["undeliveredSampleCount"] == "1"
-
-
-async def test_a_quiet_writer_survives_a_break_longer_after_its_last_batch_than_the_timeout() -> None:
-    service = MemoryService()
-    async with writer_to(service, timeout_seconds=1.0) as writer:
-        await writer.write(samples(1))
-        await writer.flush()
-        await asyncio.sleep(1.1)
-        service.streams[0].answer(UnavailableError("connection reset"))
-        await let_others_run()
-        await writer.write(samples(2))
-    assert service.stored_numbers == [1, 2]
 
 
 async def test_a_stream_that_the_service_ends_is_opened_again() -> None:

@@ -1,5 +1,6 @@
 """Figures from sections 5, 8.4 and the training tables of the two studies, worked out by hand here."""
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -17,7 +18,11 @@ from linkbound import (
     Spread,
 )
 from linkbound.client import predict
+from linkbound.domain.decode import DecodeEstimate
+from linkbound.domain.errors import FailedPreconditionError
+from linkbound.domain.estimate import Basis, Estimate
 from linkbound.domain.run import CreateRunRequest
+from linkbound.domain.run_comparison import ComparisonRow, RunComparison
 
 BYTES_PER_TOKEN = 157 * 6144 * 2 * 2 * 7 / 8
 OLD_BYTES_PER_SECOND, NEW_BYTES_PER_SECOND = 25e9, 13.625e9
@@ -128,6 +133,25 @@ def test_the_mean_of_a_batch_does_not_pass_for_its_last() -> None:
         assert [violation.field for violation in caught.value.field_violations] == ["baseline"]
 
 
+def test_the_baseline_is_the_one_of_the_estimate_to_the_last_bit() -> None:
+    close = Spread(mean=math.nextafter(ONE.mean, 10.0))
+    with pytest.raises(InvalidArgumentError, match="is not the baseline of the estimate"):
+        predict.ttft_value("P2", prefill(), baseline=close)
+    with pytest.raises(InvalidArgumentError, match="is not the baseline of the estimate"):
+        predict.extra_ttft_value("P2", prefill(), Baseline(value=close))
+
+
+def test_one_rank_has_a_baseline_too() -> None:
+    """It sends nothing: nothing but the echoed baseline tells one baseline from another."""
+    with EstimatorClient() as client:
+        estimate = client.estimate_prefill(
+            model="glm-5.3", tensor_parallel_size=1, prompt_tokens=100, link="200g", baseline_ttft_seconds=ONE.mean
+        )
+    assert predict.ttft_value("P2", estimate, baseline=ONE).transfer is not None
+    with pytest.raises(InvalidArgumentError, match="baseline"):
+        predict.ttft_value("P2", estimate, baseline=MEAN)
+
+
 def test_one_request_has_no_mean() -> None:
     with pytest.raises(InvalidArgumentError, match="request_count"):
         predict.extra_mean_ttft_value("P2", prefill(), Baseline(value=ONE))
@@ -156,6 +180,7 @@ def test_a_bus_bandwidth_is_its_own_transfer_model() -> None:
     assert value.transfer is not None
     assert (value.transfer.fixed_seconds, value.transfer.sent_bytes_per_rank) == (0.0, 0)
     assert value.transfer.assumed_bytes_per_second == 25e9
+    assert value.assumptions == estimate.assumptions
 
 
 def test_a_training_step_takes_its_compute_time_and_the_bytes_over_the_bandwidth() -> None:
@@ -163,11 +188,12 @@ def test_a_training_step_takes_its_compute_time_and_the_bytes_over_the_bandwidth
         estimate = client.estimate_training_step(
             gradient_bytes=15_231_233_024, rank_count=4, link="1.18GB/s", compute_step_seconds=2.289
         )
-    value = predict.training_step_value("4 nodes", estimate, compute_step_seconds=2.289, assumed_source="nccl-tests")
+    value = predict.training_step_value("4 nodes", estimate, assumed_source="nccl-tests")
     assert value.metric is Metric.TRAINING_STEP_SECONDS
     assert value.transfer is not None
-    assert value.transfer.fixed_seconds == 2.289
-    assert value.transfer.sent_bytes_per_rank == pytest.approx(15_231_233_024 * 1.5)
+    assert value.transfer.fixed_seconds == estimate.compute_step_seconds == 2.289
+    assert value.transfer.sent_bytes_per_rank == 15_231_233_024 * 3 // 2
+    assert value.assumptions == estimate.assumptions
     assert value.transfer.assumed_source == "nccl-tests"
     # The study measured 21.331 s: its implied bandwidth agrees with the 1.18 GB/s of nccl-tests.
     implied = value.transfer.sent_bytes_per_rank / (21.331 - value.transfer.fixed_seconds)
@@ -191,6 +217,82 @@ def test_decode_speed_needs_an_acceptance_length() -> None:
     value = predict.decode_value("P1", with_length)
     assert value.estimate == with_length.output_tokens_per_second
     assert value.missing_inputs == ()
+
+
+SENT_BYTES_PER_PASS = 157 * 107_520 + 5 * 154_880 * 2 * 7 // 8
+"""GLM-5.3 on TP8 with 5 rows: 157 all-reduces of 107,520 bytes and a gather of 5 x 154,880 x 2 x 7/8."""
+FLOOR_SECONDS = 40e9 * 4.5 / 8 / 8 / 273e9
+"""40 billion active parameters at 4.5 bits over 8 ranks, read at 273 GB/s."""
+
+
+def decode(link: str, to_link: str | None) -> DecodeEstimate:
+    with EstimatorClient() as estimator:
+        return estimator.estimate_decode(
+            model="glm-5.3",
+            tensor_parallel_size=8,
+            draft_token_count=4,
+            hardware="dgx-spark",
+            link=link,
+            to_link=to_link,
+        )
+
+
+def test_a_slower_link_costs_a_decode_at_most_the_bytes_of_a_pass() -> None:
+    value = predict.slowed_decode_value("P2", decode("200g", "109g"), 21.1)
+    extra_seconds = SENT_BYTES_PER_PASS * 8 * (1 / 109e9 - 1 / 200e9)
+    assert value.estimate is not None
+    assert value.estimate.lower == pytest.approx(21.1 * FLOOR_SECONDS / (FLOOR_SECONDS + extra_seconds), rel=1e-6)
+    assert value.estimate.upper is None
+    assert value.estimate.lower_basis is Basis.MIXED
+    assert value.metric is Metric.DECODE_TOKENS_PER_SECOND
+    assert predict.SAME_DECODING in value.assumptions
+
+
+def test_a_faster_link_does_not_lower_the_floor_of_a_decode() -> None:
+    value = predict.slowed_decode_value("P2", decode("109g", "200g"), 20.6)
+    assert value.estimate is not None
+    assert value.estimate.lower == 20.6
+
+
+def test_a_slowed_decode_needs_a_link_to_change_to() -> None:
+    with pytest.raises(InvalidArgumentError, match="no difference between links") as caught:
+        predict.slowed_decode_value("P2", decode("200g", None), 21.1)
+    assert [violation.field for violation in caught.value.field_violations] == ["to_link"]
+
+
+MEASURED_RUN = RunComparison(
+    run_id="study-200g",
+    rows=(
+        ComparisonRow(metric=Metric.TTFT_SECONDS, subject="P1", predicted=Estimate(lower=0.1)),
+        ComparisonRow(
+            metric=Metric.TTFT_SECONDS,
+            subject="P2",
+            measured=ONE.mean,
+            measured_min=ONE.minimum,
+            measured_max=ONE.maximum,
+            round_count=ONE.round_count,
+        ),
+        ComparisonRow(metric=Metric.DECODE_TOKENS_PER_SECOND, subject="P2", measured=21.1),
+    ),
+)
+
+
+def test_what_a_run_measured_is_a_baseline() -> None:
+    baseline = predict.measured_baseline(MEASURED_RUN, Metric.TTFT_SECONDS, "P2")
+    assert baseline == Baseline(value=ONE, run="study-200g")
+    speed = predict.measured_baseline(MEASURED_RUN, Metric.DECODE_TOKENS_PER_SECOND, "P2")
+    assert speed == Baseline(value=Spread(mean=21.1), run="study-200g")
+
+
+@pytest.mark.parametrize(
+    ("metric", "subject"),
+    [(Metric.TTFT_SECONDS, "P1"), (Metric.TTFT_SECONDS, "P3"), (Metric.LAST_TTFT_SECONDS, "P2")],
+)
+def test_what_a_run_did_not_measure_is_no_baseline(metric: Metric, subject: str) -> None:
+    with pytest.raises(FailedPreconditionError, match=subject) as caught:
+        predict.measured_baseline(MEASURED_RUN, metric, subject)
+    assert caught.value.reason == "NOT_MEASURED"
+    assert caught.value.metadata == {"run": "study-200g", "metric": metric.name, "subject": subject}
 
 
 def test_what_is_not_predicted_names_what_is_missing() -> None:

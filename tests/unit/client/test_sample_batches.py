@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from linkbound.client.sample_batches import LARGEST_SAMPLE_BYTES, check_columns, split_columns
@@ -22,11 +22,9 @@ def columns_of_series(draw: st.DrawFn, series_index: int) -> SampleColumns:
     )
 
 
-UNTIMED = settings(deadline=None)
 SEVERAL = st.integers(1, 4).flatmap(lambda n: st.tuples(*(columns_of_series(i) for i in range(n))))
 
 
-@UNTIMED
 @given(SEVERAL, st.integers(1, 3000), st.integers(1, 100))
 def test_parts_hold_every_sample_once_and_in_order(
     columns: tuple[SampleColumns, ...], max_batch_bytes: int, max_sample_count: int
@@ -42,7 +40,6 @@ def test_parts_hold_every_sample_once_and_in_order(
         assert len(indices) == len(set(indices))
 
 
-@UNTIMED
 @given(SEVERAL, st.integers(1024, 3000))
 def test_no_part_is_larger_on_the_wire_than_allowed(columns: tuple[SampleColumns, ...], max_batch_bytes: int) -> None:
     for part in split_columns(columns, max_batch_bytes, 10**6):
@@ -67,7 +64,7 @@ def test_a_sample_has_three_numbers_of_ten_bytes() -> None:
     widest = SampleColumns(series_index=0, time_ns=(-(2**63),), value=(-(2**63),), read_duration_ns=(-1,))
     empty = SampleColumns(series_index=0, time_ns=(), value=())
     sizes = [
-        sample_batch_to_proto(SampleBatch(sequence_number=1, columns=(entry,))).columns[0].ByteSize()
+        sample_batch_to_proto(SampleBatch(sequence_number=1, columns=(entry,))).column_set.columns[0].ByteSize()
         for entry in (widest, empty)
     ]
     # Each of the three packed fields adds a tag and a length of one byte.

@@ -51,6 +51,7 @@ FILES: tuple[FileDescriptor, ...] = tuple(
 ELSEWHERE = {
     "StreamSamplesRequest": "an envelope of other messages: tests/integration/test_servers_stream.py",
     "StreamSamplesResponse": "an envelope of other messages: tests/integration/test_servers_stream.py",
+    "SampleColumnSet": "the columns of a batch as its only content so far: the pair of SampleBatch",
     "BatchError": "carries a status, which the error table makes: tests/unit/serving/test_errors.py",
     "AppendRequestRecordsRequest": "one function for four kinds: test_an_append_of_each_kind_comes_back",
     "AppendMetricAggregatesRequest": "one function for four kinds: test_an_append_of_each_kind_comes_back",

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from linkbound.convert.ingest_service import (
@@ -30,13 +30,10 @@ from tests.strategies import (
 )
 from tests.unit.convert.converters import Pair, message_pairs
 
-# Machines differ; nothing here is about speed. Shrinking values of this size takes minutes and explains little.
-UNTIMED = settings(
-    deadline=None,
-    max_examples=15,
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
-    suppress_health_check=[HealthCheck.too_slow],
-)
+# Shrinking values of this size takes minutes and explains little.
+UNSHRUNK = settings(max_examples=15, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+# A full value has everything in it, so the first one already shows what is forgotten.
+FULL = settings(UNSHRUNK, max_examples=4)
 
 # These take two values, and have tests of their own below.
 OF_TWO_VALUES = {"stream_opened"}
@@ -53,7 +50,7 @@ def over_the_wire(message: Any) -> Any:
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
-@UNTIMED
+@UNSHRUNK
 @given(data=st.data())
 def test_a_value_comes_back(pair: Pair, data: st.DataObject) -> None:
     value = data.draw(values_of(pair, Fill.ANY))
@@ -61,7 +58,7 @@ def test_a_value_comes_back(pair: Pair, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
-@UNTIMED
+@FULL
 @given(data=st.data())
 def test_no_field_is_forgotten(pair: Pair, data: st.DataObject) -> None:
     value = data.draw(values_of(pair, Fill.FULL))
@@ -78,7 +75,7 @@ def _is_left_out(pair: Pair, path: str) -> bool:
 
 
 @pytest.mark.parametrize("kind", RECORDS)
-@UNTIMED
+@UNSHRUNK
 @given(data=st.data())
 def test_an_append_of_each_kind_comes_back(kind: type, data: st.DataObject) -> None:
     request: AppendRequest = data.draw(append_requests(Fill.FULL, kind))
@@ -87,7 +84,7 @@ def test_an_append_of_each_kind_comes_back(kind: type, data: st.DataObject) -> N
     assert append_request_from_proto(over_the_wire(message)) == request
 
 
-@UNTIMED
+@UNSHRUNK
 @given(request=append_requests(Fill.ANY), number=st.integers(*INT64))
 def test_the_answer_to_an_append_is_of_its_kind(request: AppendRequest, number: int) -> None:
     message = append_request_to_proto(request)

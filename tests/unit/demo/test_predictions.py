@@ -1,46 +1,115 @@
-"""The floor under a decode speed over another link."""
+"""Predictions of the demo: what they cover, and the version that they keep."""
 
+from itertools import cycle
+from typing import Any
+
+import attrs
 import pytest
 
 from linkbound import EstimatorClient, FailedPreconditionError, Metric
-from linkbound.demo.predictions import slowed_decode_value
-from linkbound.domain.decode import DecodeEstimate
-from linkbound.domain.estimate import Basis
+from linkbound.data.study import load_study
+from linkbound.demo import predictions
+from linkbound.domain.collective import CollectiveEstimate, CollectiveKind
+from linkbound.domain.metric import Spread
+from linkbound.domain.prediction import Prediction
+from linkbound.domain.run_comparison import ComparisonRow, RunComparison
 
-SENT_BYTES_PER_PASS = 157 * 107_520 + 5 * 154_880 * 2 * 7 // 8
-"""GLM-5.3 on TP8 with 5 rows: 157 all-reduces of 107,520 bytes and a gather of 5 x 154,880 x 2 x 7/8."""
-FLOOR_SECONDS = 40e9 * 4.5 / 8 / 8 / 273e9
-"""40 billion active parameters at 4.5 bits over 8 ranks, read at 273 GB/s."""
+STUDY = load_study()
+FIRST_LINK, CHANGED_LINK = STUDY.inference.links
+SINGLE, BATCHES = ["P1", "P2", "P3", "P5"], ["P4", "P6"]
 
 
-def decode(link: str, to_link: str | None) -> DecodeEstimate:
+def measured(run_id: str, *rows: tuple[Metric, str, float]) -> RunComparison:
+    return RunComparison(
+        run_id=run_id,
+        rows=tuple(ComparisonRow(metric=metric, subject=subject, measured=value) for metric, subject, value in rows),
+    )
+
+
+def printed_over_the_first_link() -> RunComparison:
+    study = STUDY.inference
+    return measured(
+        FIRST_LINK.run_id,
+        *((m.metric, m.test_id, m.value.mean) for m in study.measurements if m.link_key == FIRST_LINK.key),
+    )
+
+
+def keys_of(prediction: Prediction) -> set[tuple[Metric, str]]:
+    return {(value.metric, value.subject) for value in prediction.values}
+
+
+def test_the_first_link_has_floors_and_says_what_decode_lacks() -> None:
     with EstimatorClient() as estimator:
-        return estimator.estimate_decode(
-            model="glm-5.3",
-            tensor_parallel_size=8,
-            draft_token_count=4,
-            hardware="dgx-spark",
-            link=link,
-            to_link=to_link,
+        prediction = predictions.of_first_link(estimator, STUDY.inference, FIRST_LINK)
+    assert keys_of(prediction) == (
+        {(Metric.TTFT_SECONDS, test) for test in SINGLE}
+        | {(Metric.LAST_TTFT_SECONDS, test) for test in BATCHES}
+        | {(Metric.DECODE_TOKENS_PER_SECOND, test) for test in SINGLE + BATCHES}
+    )
+    for value in prediction.values:
+        if value.metric is Metric.DECODE_TOKENS_PER_SECOND:
+            assert value.missing_inputs == ("acceptance_length_tokens",)
+        else:
+            assert value.estimate is not None
+            assert value.estimate.upper is None
+
+
+def test_the_changed_link_is_counted_from_what_the_first_run_measured() -> None:
+    with EstimatorClient() as estimator:
+        prediction = predictions.of_changed_link(
+            estimator, STUDY.inference, CHANGED_LINK, FIRST_LINK, printed_over_the_first_link()
         )
+    assert keys_of(prediction) == (
+        {(Metric.EXTRA_TTFT_SECONDS, test) for test in SINGLE}
+        | {
+            (metric, test)
+            for metric in (Metric.EXTRA_LAST_TTFT_SECONDS, Metric.EXTRA_MEAN_TTFT_SECONDS)
+            for test in BATCHES
+        }
+        | {(Metric.DECODE_TOKENS_PER_SECOND, test) for test in SINGLE + BATCHES}
+    )
+    [of_p2] = [v for v in prediction.values if (v.metric, v.subject) == (Metric.EXTRA_TTFT_SECONDS, "P2")]
+    assert of_p2.baseline is not None
+    assert (of_p2.baseline.run, of_p2.baseline.value) == (FIRST_LINK.run_id, Spread(mean=6.36))
+    [speed] = [v for v in prediction.values if (v.metric, v.subject) == (Metric.DECODE_TOKENS_PER_SECOND, "P2")]
+    assert speed.estimate is not None
+    assert 0 < speed.estimate.lower < 21.1
 
 
-def test_a_slower_link_costs_at_most_the_bytes_of_a_pass() -> None:
-    value = slowed_decode_value("P2", decode("200g", "109g"), 21.1)
-    extra_seconds = SENT_BYTES_PER_PASS * 8 * (1 / 109e9 - 1 / 200e9)
-    assert value.estimate is not None
-    assert value.estimate.lower == pytest.approx(21.1 * FLOOR_SECONDS / (FLOOR_SECONDS + extra_seconds), rel=1e-6)
-    assert value.estimate.upper is None
-    assert value.estimate.lower_basis is Basis.MIXED
-    assert value.metric is Metric.DECODE_TOKENS_PER_SECOND
+def test_nothing_is_counted_from_what_was_not_measured() -> None:
+    with EstimatorClient() as estimator, pytest.raises(FailedPreconditionError) as caught:
+        predictions.of_changed_link(estimator, STUDY.inference, CHANGED_LINK, FIRST_LINK, measured("empty"))
+    assert caught.value.reason == "NOT_MEASURED"
 
 
-def test_a_faster_link_does_not_lower_the_floor() -> None:
-    value = slowed_decode_value("P2", decode("109g", "200g"), 20.6)
-    assert value.estimate is not None
-    assert value.estimate.lower == 20.6
+def test_a_prediction_keeps_the_version_of_the_estimates() -> None:
+    study = STUDY.multi_node
+    with EstimatorClient() as estimator:
+        version = estimator.estimate_collective(
+            kind=CollectiveKind.ALL_REDUCE, rank_count=2, link="1g"
+        ).estimator_version
+        prediction = predictions.of_bandwidths(estimator, study)
+    assert prediction.estimator_version == version
+    assert keys_of(prediction) == {(Metric.BUS_BANDWIDTH_BYTES_PER_SECOND, row.id) for row in study.bandwidths}
 
 
-def test_without_a_link_to_change_to_there_is_nothing_to_say() -> None:
-    with pytest.raises(FailedPreconditionError, match="no difference between links"):
-        slowed_decode_value("P2", decode("200g", None), 21.1)
+def test_an_estimator_that_is_replaced_between_two_questions_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, versions = EstimatorClient.estimate_collective, cycle(["2", "1"])
+
+    def of_alternating_versions(client: EstimatorClient, **question: Any) -> CollectiveEstimate:
+        return attrs.evolve(asked(client, **question), estimator_version=next(versions))
+
+    monkeypatch.setattr(EstimatorClient, "estimate_collective", of_alternating_versions)
+    with EstimatorClient() as estimator:
+        assert predictions.of_bandwidths(estimator, STUDY.multi_node).estimator_version == "1+2"
+
+
+def test_training_takes_the_bandwidth_that_was_measured_over_the_same_link() -> None:
+    study = STUDY.multi_node
+    nccl = measured("nccl", *((Metric.BUS_BANDWIDTH_BYTES_PER_SECOND, row.id, 3e9) for row in study.bandwidths))
+    with EstimatorClient() as estimator:
+        prediction = predictions.of_training(estimator, study, nccl)
+    steps = [value for value in prediction.values if value.transfer is not None]
+    assert len(steps) == 8
+    assert {value.transfer.assumed_bytes_per_second for value in steps if value.transfer is not None} == {3e9}
+    assert {value.transfer.fixed_seconds for value in steps if value.transfer is not None} == {0.45, 2.289}

@@ -104,8 +104,18 @@ def test_facts_of_the_studies() -> None:
 
 
 def test_what_no_source_states_is_absent() -> None:
-    assert CATALOG.models.get("kimi-k2").total_parameters is None
-    assert CATALOG.models.get("qwen3-32b").active_parameters is None
+    kimi = CATALOG.models.get("kimi-k2")
+    assert (kimi.total_parameters, kimi.active_parameters) == (None, None)
+
+
+def test_a_dense_model_uses_all_but_its_input_embedding() -> None:
+    """Qwen3 32B has no experts; one row of 151,936 x 5,120 is read for a token."""
+    dense = CATALOG.models.get("qwen3-32b")
+    assert dense.active_parameters == 32_762_123_264 - 151_936 * 5120
+    assert any("input embedding" in sentence for sentence in dense.assumptions)
+    sparse = CATALOG.models.get("glm-5.3")
+    assert sparse.expert_count
+    assert not any("input embedding" in sentence for sentence in sparse.assumptions)
 
 
 def test_an_entry_is_read_once_and_only_when_asked_for(tmp_path: Path) -> None:
@@ -156,6 +166,7 @@ def test_an_id_never_leaves_the_directory() -> None:
             "activation_value_bytes = 2\ntotal_parameters = 1\nactive_parameters = 2",
             "total",
         ),
+        ("activation_value_bytes = 2", "activation_value_bytes = 2\ntotal_parameters = 99", "active_parameters: -"),
     ],
 )
 def test_a_broken_model_file_is_told_with_its_name(tmp_path: Path, old: str, new: str, told: str) -> None:

@@ -156,7 +156,7 @@ def test_collective_and_training(estimator: Estimator, link: Link) -> None:
 def test_comparison_with_an_emulation(estimator: Estimator) -> None:
     answer = estimator.compare_links(
         LinkComparisonRequest(
-            workload=largest_prefill(),
+            prefill=largest_prefill(),
             old_link=FASTEST,
             new_link=SLOWEST,
             baseline_seconds=LARGEST_SECONDS,

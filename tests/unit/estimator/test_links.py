@@ -88,6 +88,17 @@ def test_a_measured_rate_wins_over_everything(measured: int) -> None:
     assert resolved.effective_bits_per_second == measured
 
 
+def test_a_measured_rate_may_stand_alone() -> None:
+    resolved = resolve(Link(measured_bits_per_second=109 * GIGABIT, pcie_function_count=1))
+    assert resolved.rate_source is RateSource.MEASURED
+    assert resolved.effective_bits_per_second == 109 * GIGABIT
+
+
+def test_a_link_without_any_rate_is_no_link() -> None:
+    with pytest.raises(ValueError, match="a line rate or a measured one"):
+        resolve(Link(roce_mtu_bytes=1024))
+
+
 @pytest.mark.parametrize("mtu", [None, 256, 1024])
 def test_the_slowest_link_still_carries_something(mtu: int | None) -> None:
     assert resolve(Link(line_rate_bits_per_second=1, roce_mtu_bytes=mtu)).effective_bits_per_second == 1

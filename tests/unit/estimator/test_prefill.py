@@ -49,7 +49,7 @@ def test_without_baseline_and_second_link_there_is_a_floor_only() -> None:
     assert answer.extra_ttft_fraction is None
     assert answer.network_share_fraction is None
     assert answer.nominal_extra_ttft_seconds is None
-    assert answer.full_pass is None
+    assert answer.largest_pass is None
 
 
 def test_without_baseline_the_floor_is_that_of_the_new_link() -> None:
@@ -121,6 +121,34 @@ def test_nominal_rates_are_answered_apart_where_they_differ() -> None:
     assert plain.nominal_extra_ttft_seconds is None
 
 
+def test_a_nominal_difference_needs_both_line_rates() -> None:
+    measured = Link(measured_bits_per_second=8)
+    for link, to_link in ((FAST, measured), (measured, FAST), (measured, measured)):
+        answer = estimate_prefill(PrefillRequest(workload=workload(), link=link, to_link=to_link), small_model())
+        assert answer.extra_ttft_seconds is not None
+        assert answer.nominal_extra_ttft_seconds is None
+
+
+@pytest.mark.parametrize("baseline_seconds", [None, 8000.0])
+def test_the_logits_gather_is_counted_apart_and_named(baseline_seconds: float | None) -> None:
+    request = PrefillRequest(workload=workload(), link=FAST, to_link=SLOW, baseline_ttft_seconds=baseline_seconds)
+    answer = estimate_prefill(request, small_model())
+    intervals = [answer.network_seconds, answer.ttft_seconds, answer.extra_ttft_seconds]
+    if baseline_seconds is not None:
+        intervals.append(answer.extra_ttft_fraction)
+    for interval in intervals:
+        assert interval is not None
+        assert Effect.LOGITS_GATHER in interval.effects_left_out
+    assert answer.logits_gather_bytes_per_rank == 1024
+    assert answer.network_seconds.lower == 600  # the gather would add 102.4 s
+
+
+def test_the_baseline_is_echoed_as_it_was_given() -> None:
+    request = PrefillRequest(workload=workload(), link=FAST, baseline_ttft_seconds=1000.1)
+    assert estimate_prefill(request, small_model()).baseline_ttft_seconds == 1000.1
+    assert estimate_prefill(PrefillRequest(workload=workload(), link=FAST), small_model()).baseline_ttft_seconds is None
+
+
 @pytest.mark.parametrize("request_count", [1, 2])
 def test_several_prompts_leave_the_schedule_out(request_count: int) -> None:
     request = PrefillRequest(workload=workload(request_count=request_count), link=FAST, to_link=SLOW)
@@ -130,9 +158,9 @@ def test_several_prompts_leave_the_schedule_out(request_count: int) -> None:
         assert (Effect.ENGINE_SCHEDULE in estimate.effects_left_out) is (request_count > 1)
 
 
-def test_a_full_pass_has_no_more_tokens_than_there_are() -> None:
-    full = estimate_prefill(PrefillRequest(workload=workload(pass_tokens=40), link=FAST), small_model()).full_pass
-    short = estimate_prefill(PrefillRequest(workload=workload(pass_tokens=4000), link=FAST), small_model()).full_pass
+def test_the_largest_pass_has_no_more_tokens_than_there_are() -> None:
+    full = estimate_prefill(PrefillRequest(workload=workload(pass_tokens=40), link=FAST), small_model()).largest_pass
+    short = estimate_prefill(PrefillRequest(workload=workload(pass_tokens=4000), link=FAST), small_model()).largest_pass
     assert full is not None
     assert short is not None
     assert (full.tokens, short.tokens) == (40, 100)

@@ -7,7 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
+from estimator_service.core.version import ESTIMATOR_VERSION
 from estimator_service.service import Estimator, default_estimator
+from linkbound.domain.collective import CollectiveKind, CollectiveRequest
 from linkbound.domain.decode import DecodeRequest
 from linkbound.domain.errors import InvalidArgumentError, NotFoundError
 from linkbound.domain.link import Link
@@ -15,6 +17,7 @@ from linkbound.domain.link_comparison import LinkComparisonRequest
 from linkbound.domain.paging import PageRequest
 from linkbound.domain.prefill import PrefillRequest
 from linkbound.domain.tp_projection import TpProjectionRequest
+from linkbound.domain.training import TrainingStepRequest
 from linkbound.domain.workload import DecodeWorkload, PrefillWorkload
 
 ESTIMATOR = default_estimator()
@@ -88,12 +91,25 @@ def test_entries_by_id() -> None:
     assert ESTIMATOR.get_hardware("dgx-spark").memory_bytes == 128 * 10**9
 
 
-@pytest.mark.parametrize("get", [Estimator.get_model, Estimator.get_hardware])
-@pytest.mark.parametrize("entry_id", ["", "GLM-5.3", "../x", "a" * 65, "g\N{LATIN SMALL LETTER O WITH DIAERESIS}"])
-def test_a_malformed_id_is_a_violation(get: Callable[[Estimator, str], object], entry_id: str) -> None:
+@pytest.mark.parametrize(("get", "field"), [(Estimator.get_model, "model"), (Estimator.get_hardware, "hardware")])
+@pytest.mark.parametrize("entry_id", ["", "a" * 65, "glm\n", "g\N{LATIN SMALL LETTER O WITH DIAERESIS}"])
+def test_what_can_be_no_name_is_a_violation(get: Callable[[Estimator, str], object], field: str, entry_id: str) -> None:
     with pytest.raises(InvalidArgumentError) as raised:
         get(ESTIMATOR, entry_id)
-    assert [violation.field for violation in raised.value.field_violations] == ["name"]
+    assert [violation.field for violation in raised.value.field_violations] == [field]
+
+
+@pytest.mark.parametrize("entry_id", ["GLM-5.3", "glm_5.3", "glm 5.3"])
+def test_another_spelling_is_not_found_and_the_right_one_is_near(entry_id: str) -> None:
+    with pytest.raises(NotFoundError) as raised:
+        ESTIMATOR.get_model(entry_id)
+    assert raised.value.near_names[0] == "glm-5.3"
+
+
+@pytest.mark.parametrize("get", [Estimator.get_model, Estimator.get_hardware])
+def test_a_name_that_looks_like_a_path_is_a_name(get: Callable[[Estimator, str], object]) -> None:
+    with pytest.raises(NotFoundError):
+        get(ESTIMATOR, "../models/glm-5.3")
 
 
 PREFILL = PrefillWorkload(model="glm-6", tensor_parallel_size=8, prompt_tokens=10)
@@ -106,7 +122,7 @@ DECODE = DecodeWorkload(model="glm-6", tensor_parallel_size=8)
         lambda: ESTIMATOR.get_model("glm-6"),
         lambda: ESTIMATOR.estimate_prefill(PrefillRequest(workload=PREFILL, link=LINK)),
         lambda: ESTIMATOR.estimate_decode(DecodeRequest(workload=DECODE, link=LINK)),
-        lambda: ESTIMATOR.compare_links(LinkComparisonRequest(workload=PREFILL, old_link=LINK, new_link=LINK)),
+        lambda: ESTIMATOR.compare_links(LinkComparisonRequest(prefill=PREFILL, old_link=LINK, new_link=LINK)),
         lambda: ESTIMATOR.project_tp_sizes(
             TpProjectionRequest(
                 workload=PREFILL, baseline_ttft_seconds=1, link=LINK, to_link=LINK, tensor_parallel_sizes=(8,)
@@ -120,6 +136,28 @@ def test_an_unknown_model_is_not_found_with_near_names(ask: Callable[[], object]
     assert raised.value.reason == "MODEL_NOT_FOUND"
     assert "glm-5" in raised.value.near_names
     assert "glm-5" in raised.value.message
+
+
+def test_every_answer_carries_the_version_of_the_formulas() -> None:
+    prefill = PrefillWorkload(model="glm-5.3", tensor_parallel_size=8, prompt_tokens=10)
+    decode = DecodeWorkload(model="glm-5.3", tensor_parallel_size=8)
+    kind = CollectiveKind.ALL_REDUCE
+    answers = (
+        ESTIMATOR.estimate_prefill(PrefillRequest(workload=prefill, link=LINK)),
+        ESTIMATOR.estimate_decode(DecodeRequest(workload=decode, link=LINK)),
+        ESTIMATOR.estimate_collective(CollectiveRequest(kind=kind, rank_count=2, link=LINK)),
+        ESTIMATOR.estimate_training_step(
+            TrainingStepRequest(gradient_bytes=1, rank_count=2, link=LINK, compute_step_seconds=1)
+        ),
+        ESTIMATOR.compare_links(LinkComparisonRequest(prefill=prefill, old_link=LINK, new_link=LINK)),
+        ESTIMATOR.project_tp_sizes(
+            TpProjectionRequest(
+                workload=prefill, baseline_ttft_seconds=1, link=LINK, to_link=LINK, tensor_parallel_sizes=(8,)
+            )
+        ),
+    )
+    assert {answer.estimator_version for answer in answers} == {ESTIMATOR_VERSION}
+    assert all(answer.assumptions for answer in answers)
 
 
 def test_unknown_hardware_is_not_found() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from estimator_service.core import assumptions
 from estimator_service.core.single_collective import estimate_collective
 from estimator_service.core.training import estimate_training_step
 from linkbound.domain.collective import CollectiveKind, CollectiveRequest
@@ -33,6 +34,7 @@ def test_four_ranks(kind: CollectiveKind, sent: int, steps: int, algorithm_bandw
     assert answer.bus_bandwidth_bytes_per_second.lower == 0
     assert answer.bus_bandwidth_bytes_per_second.upper == 10
     assert answer.algorithm_bandwidth_bytes_per_second.upper == pytest.approx(algorithm_bandwidth)
+    assert answer.assumptions == (assumptions.RING, assumptions.ONE_RANK_PER_LINK, assumptions.BARE_RATE)
 
 
 def test_without_a_size_only_rates_are_answered() -> None:
@@ -41,6 +43,7 @@ def test_without_a_size_only_rates_are_answered() -> None:
     assert answer.seconds is None
     assert answer.bus_bandwidth_bytes_per_second.upper == 10
     assert answer.bus_bandwidth_bytes_per_second.upper_basis is Basis.MEASURED
+    assert assumptions.BARE_RATE not in answer.assumptions
 
 
 def step(rank_count: int, compute_seconds: float, link: Link = LINK) -> TrainingStepEstimate:
@@ -67,6 +70,12 @@ def test_a_long_exchange_is_the_floor_of_the_step() -> None:
     assert answer.step_seconds.upper_basis is Basis.MEASURED
     assert answer.scaling_efficiency_fraction.lower == 0.25
     assert answer.scaling_efficiency_fraction.upper == pytest.approx(1 / 3)
+    assert answer.compute_step_seconds == 50
+    assert answer.assumptions == (
+        assumptions.RING,
+        assumptions.ONE_RANK_PER_LINK,
+        assumptions.ONE_EXCHANGE_PER_STEP,
+    )
 
 
 def test_one_node_exchanges_nothing() -> None:

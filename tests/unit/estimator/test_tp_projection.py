@@ -4,7 +4,7 @@ import pytest
 
 from estimator_service.core.tp_projection import project_tp_sizes
 from linkbound.domain.errors import InvalidArgumentError
-from linkbound.domain.estimate import Basis, Effect
+from linkbound.domain.estimate import Basis, Constraint, Effect
 from linkbound.domain.link import Link
 from linkbound.domain.tp_projection import TpProjectionRequest, TpSizeProjection
 from linkbound.domain.workload import PrefillWorkload
@@ -38,21 +38,33 @@ def test_bytes_grow_and_arithmetic_shrinks() -> None:
     (twice,) = project(4)
     assert twice.sent_bytes_per_rank == 9000
     assert (twice.sent_bytes_ratio, twice.compute_ratio) == (1.5, 0.5)
-    assert twice.ttft_seconds.lower == twice.ttft_seconds.upper == pytest.approx(900 + 500)
-    assert twice.ttft_seconds.lower_basis is Basis.MIXED
+    # From all transfers hidden, then and now, to none of them: the arithmetic at TP2 took 1,000 to 1,600 s.
+    assert twice.ttft_seconds.lower == 900
+    assert twice.ttft_seconds.upper == pytest.approx(900 + 800)
+    assert twice.ttft_seconds.binding_constraint is Constraint.NETWORK_BANDWIDTH
+    assert twice.ttft_seconds.lower_basis is twice.ttft_seconds.upper_basis is Basis.MIXED
     assert twice.extra_ttft_seconds.lower == 0
     assert twice.extra_ttft_seconds.upper == pytest.approx(900)
     assert twice.extra_ttft_fraction.upper == pytest.approx(900 / 1400)
-    for effect in (Effect.MEMORY_FIT, Effect.FIXED_OVERHEAD, Effect.COMPUTE_OVERLAP):
+    for effect in (Effect.MEMORY_FIT, Effect.FIXED_OVERHEAD, Effect.LOGITS_GATHER, Effect.COLLECTIVE_LATENCY):
         assert effect in twice.ttft_seconds.effects_left_out
         assert effect in twice.extra_ttft_fraction.effects_left_out
+    assert Effect.COMPUTE_OVERLAP in twice.extra_ttft_fraction.effects_left_out
+    assert Effect.COMPUTE_OVERLAP not in twice.ttft_seconds.effects_left_out
+
+
+def test_arithmetic_that_outlasts_the_transfers_is_the_floor() -> None:
+    (twice,) = project(4, baseline_seconds=4600)
+    assert twice.ttft_seconds.lower == pytest.approx(2000)
+    assert twice.ttft_seconds.upper == pytest.approx(900 + 2300)
+    assert twice.ttft_seconds.binding_constraint is Constraint.COMPUTE
 
 
 def test_one_rank_sends_nothing_and_computes_all() -> None:
     (alone,) = project(1)
     assert alone.sent_bytes_per_rank == 0
     assert alone.sent_bytes_ratio == 0
-    assert alone.ttft_seconds.lower == 2000
+    assert (alone.ttft_seconds.lower, alone.ttft_seconds.upper) == (2000, 3200)
     assert alone.extra_ttft_seconds.upper == alone.extra_ttft_fraction.upper == 0
 
 
@@ -60,12 +72,13 @@ def test_from_one_rank_there_is_no_ratio_of_bytes() -> None:
     (pair,) = project(2, baseline_size=1, baseline_seconds=2000)
     assert pair.sent_bytes_ratio is None
     assert pair.compute_ratio == 0.5
-    assert pair.ttft_seconds.lower == pytest.approx(600 + 1000)
+    # One rank sends nothing, so its TTFT is arithmetic alone: 1,000 s a rank at TP2.
+    assert (pair.ttft_seconds.lower, pair.ttft_seconds.upper) == (1000, 1600)
 
 
 def test_a_baseline_of_nothing_but_transfers_leaves_no_arithmetic() -> None:
     (alone,) = project(1, baseline_seconds=600)
-    assert alone.ttft_seconds.lower == 0
+    assert (alone.ttft_seconds.lower, alone.ttft_seconds.upper) == (0, 1200)
     assert alone.extra_ttft_fraction.lower == alone.extra_ttft_fraction.upper == 0
 
 

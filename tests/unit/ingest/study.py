@@ -87,9 +87,9 @@ class PrintedStep:
         return f"full {self.node_count} {self.link}"
 
     @property
-    def sent_bytes_per_rank(self) -> float:
+    def sent_bytes_per_rank(self) -> int:
         """Ring all-reduce: 2 (N - 1) / N times the gradients."""
-        return 2 * (self.node_count - 1) / self.node_count * GRADIENT_BYTES
+        return 2 * (self.node_count - 1) * GRADIENT_BYTES // self.node_count
 
     @property
     def predicted(self) -> PredictedValue:

@@ -90,7 +90,9 @@ BANDWIDTH = PredictedValue(
     metric=Metric.BUS_BANDWIDTH_BYTES_PER_SECOND,
     subject="4 nodes",
     estimate=Estimate(lower=0.0, upper=25e9),
-    transfer=TransferModel(fixed_seconds=0.0, sent_bytes_per_rank=0.0, assumed_bytes_per_second=25e9),
+    transfer=TransferModel(
+        fixed_seconds=0.0, sent_bytes_per_rank=0, assumed_bytes_per_second=25e9, assumed_source="given rate"
+    ),
 )
 
 
@@ -99,11 +101,12 @@ def test_a_bus_bandwidth_is_its_own_implied_bandwidth() -> None:
     [row] = compared(MeasuredRecords(collectives=(result,)), BANDWIDTH).rows
     assert row.implied_bytes_per_second == 22.07e9
     assert row.implied_bandwidth_ratio == pytest.approx(0.8828)
+    assert (row.assumed_bytes_per_second, row.assumed_source) == (25e9, "given rate")
     assert row.measured_min is None
     assert row.round_count is None
 
 
-MODEL = TransferModel(fixed_seconds=2.0, sent_bytes_per_rank=12e9, assumed_bytes_per_second=4e9)
+MODEL = TransferModel(fixed_seconds=2.0, sent_bytes_per_rank=12 * 10**9, assumed_bytes_per_second=4e9)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +115,7 @@ MODEL = TransferModel(fixed_seconds=2.0, sent_bytes_per_rank=12e9, assumed_bytes
         (Metric.TRAINING_STEP_SECONDS, MODEL, 8.0, 2e9),
         (Metric.TRAINING_STEP_SECONDS, MODEL, 2.0, None),
         (Metric.TRAINING_STEP_SECONDS, MODEL, 1.0, None),
-        (Metric.TRAINING_STEP_SECONDS, attrs.evolve(MODEL, sent_bytes_per_rank=0.0), 8.0, None),
+        (Metric.TRAINING_STEP_SECONDS, attrs.evolve(MODEL, sent_bytes_per_rank=0), 8.0, None),
         (Metric.TRAINING_TOKENS_PER_SECOND, MODEL, 8.0, None),
         (Metric.DECODE_TOKENS_PER_SECOND, MODEL, 8.0, None),
         (Metric.EXTRA_TTFT_SECONDS, attrs.evolve(MODEL, fixed_seconds=-3.0), 1.0, 3e9),
@@ -131,12 +134,19 @@ def test_an_assumed_bandwidth_of_0_gives_no_ratio() -> None:
     result = CollectiveResult(subject="4 nodes", rank_count=4, bus_bandwidth_bytes_per_second=22.07e9)
     comparison = compared(MeasuredRecords(collectives=(result,)), unknown)
     assert comparison.rows[0].implied_bandwidth_ratio is None
+    assert comparison.rows[0].assumed_bytes_per_second is None
     assert comparison.findings == ()
 
 
 def test_what_was_not_measured_keeps_its_prediction() -> None:
     [row] = compared(MeasuredRecords(), BANDWIDTH).rows
-    assert row == ComparisonRow(metric=BANDWIDTH.metric, subject="4 nodes", predicted=BANDWIDTH.estimate)
+    assert row == ComparisonRow(
+        metric=BANDWIDTH.metric,
+        subject="4 nodes",
+        predicted=BANDWIDTH.estimate,
+        assumed_bytes_per_second=25e9,
+        assumed_source="given rate",
+    )
 
 
 def test_what_could_not_be_predicted_names_its_inputs_beside_the_measurement() -> None:
@@ -149,6 +159,7 @@ def test_what_could_not_be_predicted_names_its_inputs_beside_the_measurement() -
     assert row.inside_interval is None
     assert row.measured == 9691.3
     assert row.missing_inputs == ("model size",)
+    assert (row.assumed_bytes_per_second, row.assumed_source) == (None, "")
 
 
 def test_a_range_that_one_side_does_not_state_stays_unstated() -> None:

@@ -50,7 +50,7 @@ def lora_step(step_seconds: float) -> MeasuredRecords:
     return MeasuredRecords(training_steps=(TrainingStep(subject="lora", node_count=2, step_seconds=step_seconds),))
 
 
-LORA_BYTES = 2_523_136 * 2.0
+LORA_BYTES = 2_523_136 * 2
 LORA = PredictedValue(
     metric=Metric.TRAINING_STEP_SECONDS,
     subject="lora",
@@ -72,7 +72,7 @@ def test_half_of_the_assumed_bandwidth_is_the_limit(bandwidth: float, *, is_foun
         metric=Metric.BUS_BANDWIDTH_BYTES_PER_SECOND,
         subject="4 nodes",
         estimate=Estimate(lower=0.0, upper=25e9),
-        transfer=TransferModel(fixed_seconds=0.0, sent_bytes_per_rank=0.0, assumed_bytes_per_second=25e9),
+        transfer=TransferModel(fixed_seconds=0.0, sent_bytes_per_rank=0, assumed_bytes_per_second=25e9),
     )
     result = CollectiveResult(subject="4 nodes", rank_count=4, bus_bandwidth_bytes_per_second=bandwidth)
     found = findings(MeasuredRecords(collectives=(result,)), predicted)

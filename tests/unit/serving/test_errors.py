@@ -103,7 +103,7 @@ def header_bytes(error: Error) -> int:
     return round(sum(sizes)) + 3 * len(status.details.encode())
 
 
-@pytest.mark.parametrize("text", ["x" * 10**6, "ü" * 10**6, "模" * 10**6])
+@pytest.mark.parametrize("text", ["x" * 10**4, "ü" * 10**4, "模" * 10**4])
 def test_the_longest_errors_fit_into_headers(text: str) -> None:
     metadata = {"run": text, "writer": text}
     violations = [Violation(text, text, text)] * 1000

@@ -6,11 +6,14 @@ import attrs
 import pytest
 
 from estimator_service import settings as estimator_settings
-from ingest_service import server_settings as ingest_settings
+from ingest_service import settings as ingest_settings
+from ingest_service.settings import BATCH_ENVELOPE_BYTES, STORE_VARIABLES, StoreSettings
 from linkbound.domain.errors import InvalidArgumentError
+from linkbound.ingest.v1.ingest_service_pb2 import SampleBatch, StreamSamplesRequest
 from serving.settings import LogFormat, LogLevel, ServerSettings, is_loopback, read_settings
 
 CERTIFICATE, KEY = Path("certificate.pem"), Path("key.pem")
+STORE = Path("linkbound.duckdb")
 
 
 def fields_of(error: InvalidArgumentError) -> list[str]:
@@ -76,10 +79,10 @@ def test_every_field_has_one_variable() -> None:
 
 def test_the_servers_have_ports_of_their_own() -> None:
     assert estimator_settings.server_settings_from_environment({}).port == 50_051
-    assert ingest_settings.server_settings_from_environment({}).port == 50_052
+    assert ingest_settings.settings_from_environment({}, STORE).server.port == 50_052
     environment = {"LINKBOUND_ESTIMATOR_PORT": "1", "LINKBOUND_INGEST_PORT": "2"}
     assert estimator_settings.server_settings_from_environment(environment).port == 1
-    assert ingest_settings.server_settings_from_environment(environment).port == 2
+    assert ingest_settings.settings_from_environment(environment, STORE).server.port == 2
 
 
 def test_the_environment_sets_every_field() -> None:
@@ -163,3 +166,75 @@ def test_every_variable_is_described_with_its_default() -> None:
     assert "LINKBOUND_SERVER_REFLECTION: Let tools ask for the protos. Default false." in lines
     assert "LINKBOUND_SERVER_LOG_FORMAT: auto, json or console. Default auto." in lines
     assert "Default 50052." in ingest_settings.describe_server_settings()
+
+
+# ---------------------------------------------------------------- the ingest service's store
+
+
+def test_every_field_of_the_store_but_its_path_has_one_variable() -> None:
+    fields = [attribute.name for attribute in attrs.fields(StoreSettings) if attribute.name != "path"]
+    assert sorted(variable.field for variable in STORE_VARIABLES) == sorted(fields)
+    assert len({variable.name for variable in (*STORE_VARIABLES, *ingest_settings.SERVER_VARIABLES)}) == len(
+        STORE_VARIABLES
+    ) + len(ingest_settings.SERVER_VARIABLES)
+
+
+def test_the_environment_sets_every_field_of_the_store() -> None:
+    environment = {
+        "LINKBOUND_STORE_MEMORY_LIMIT_BYTES": str(2**28),
+        "LINKBOUND_STORE_THREAD_COUNT": "3",
+        "LINKBOUND_STORE_QUEUE_ROW_LIMIT": "4",
+        "LINKBOUND_STORE_QUEUE_BYTE_LIMIT": "5",
+        "LINKBOUND_STORE_MAX_IN_FLIGHT_BATCHES": "6",
+        "LINKBOUND_STORE_MAX_BATCH_BYTES": "7000",
+    }
+    assert ingest_settings.settings_from_environment(environment, STORE).store == StoreSettings(
+        path=STORE,
+        memory_limit_bytes=2**28,
+        thread_count=3,
+        queue_row_limit=4,
+        queue_byte_limit=5,
+        max_in_flight_batches=6,
+        max_batch_bytes=7000,
+    )
+    assert ingest_settings.settings_from_environment({}, STORE).store == StoreSettings(path=STORE)
+
+
+def test_violations_of_server_and_store_are_named_together() -> None:
+    environment = {
+        "LINKBOUND_INGEST_PORT": "70000",
+        "LINKBOUND_STORE_THREAD_COUNT": "many",
+        "LINKBOUND_STORE_QUEUE_ROW_LIMIT": "0",
+    }
+    with pytest.raises(InvalidArgumentError) as caught:
+        ingest_settings.settings_from_environment(environment, STORE)
+    assert fields_of(caught.value) == [
+        "LINKBOUND_INGEST_PORT",
+        "LINKBOUND_STORE_THREAD_COUNT",
+        "LINKBOUND_STORE_QUEUE_ROW_LIMIT",
+    ]
+
+
+def test_a_message_holds_the_largest_batch() -> None:
+    largest_bytes = 5000
+    needed_bytes = largest_bytes + BATCH_ENVELOPE_BYTES
+    environment = {"LINKBOUND_STORE_MAX_BATCH_BYTES": str(largest_bytes)}
+    enough = {**environment, "LINKBOUND_SERVER_MAX_MESSAGE_BYTES": str(needed_bytes)}
+    assert ingest_settings.settings_from_environment(enough, STORE).server.max_message_bytes == needed_bytes
+    too_little = {**environment, "LINKBOUND_SERVER_MAX_MESSAGE_BYTES": str(needed_bytes - 1)}
+    with pytest.raises(InvalidArgumentError) as caught:
+        ingest_settings.settings_from_environment(too_little, STORE)
+    assert fields_of(caught.value) == ["LINKBOUND_SERVER_MAX_MESSAGE_BYTES"]
+
+
+@pytest.mark.parametrize("value_count", [1, 1000, 2**20])
+def test_a_batch_takes_no_more_within_its_message_than_is_allowed_for(value_count: int) -> None:
+    batch = SampleBatch(sequence_number=1)
+    batch.column_set.columns.add(value_deltas=[1] * value_count)
+    assert StreamSamplesRequest(batch=batch).ByteSize() - batch.ByteSize() <= BATCH_ENVELOPE_BYTES
+
+
+def test_the_variables_of_the_store_are_described_with_their_defaults() -> None:
+    lines = ingest_settings.describe_store_settings().splitlines()
+    assert [line.split(":")[0] for line in lines] == [v.name for v in STORE_VARIABLES]
+    assert "LINKBOUND_STORE_MAX_BATCH_BYTES: Largest batch of a sample stream. Default 1048576." in lines

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from linkbound.client.closing import closed_error
 from linkbound.client.operations import Operation
 from linkbound.domain.errors import DeadlineExceededError, FailedPreconditionError
 from linkbound.domain.run import RunRequest
@@ -31,13 +32,18 @@ class LocalBackend(Generic[ApplicationT]):
     def __init__(self, open_application: Callable[[], ApplicationT]) -> None:
         self._open_application = open_application
         self._opened: ApplicationT | None = None
+        self._is_closed = False
         self._lock = threading.Lock()
 
     def call(
         self, operation: Operation[RequestT, ResultT], request: RequestT, timeout_seconds: float | None
     ) -> ResultT:
-        """The answer of the application object; only what waits for the disk can exceed the timeout."""
-        argument = request.run_id if isinstance(request, RunRequest) else request
+        """The answer of the application object.
+
+        The timeout holds where the application object answers with a future, as it does for `append`; every other
+        operation takes as long as it takes.
+        """
+        argument = request.run if isinstance(request, RunRequest) else request
         result: Any = getattr(self.application(), operation.name)(argument)
         if isinstance(result, Future):
             try:
@@ -59,16 +65,19 @@ class LocalBackend(Generic[ApplicationT]):
         return LocalConnector(cast("Callable[[], Ingest]", self.application))
 
     def close(self) -> None:
-        """Close what was opened; an ingest service commits what it took in."""
+        """Close what was opened, for good; an ingest service commits what it took in."""
         with self._lock:
+            self._is_closed = True
             opened, self._opened = self._opened, None
         close = getattr(opened, "close", None)
         if close is not None:
             close()
 
     def application(self) -> ApplicationT:
-        """The application object, opened by the first caller."""
+        """The application object, opened by the first caller. Raises FailedPreconditionError (CLIENT_CLOSED)."""
         with self._lock:
+            if self._is_closed:
+                raise closed_error()
             if self._opened is None:
                 self._opened = self._open_application()
             return self._opened

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from linkbound.client.sample_stream import BatchRefusal, SampleConnection, SampleEvent
-from linkbound.domain.errors import (
-    AbortedError,
-    Error,
-    InvalidArgumentError,
-    OutOfRangeError,
-    ResourceExhaustedError,
-    UnavailableError,
+from linkbound.domain.errors import Error, UnavailableError
+from linkbound.domain.samples import (
+    BatchOutcome,
+    OpenStreamRequest,
+    SampleBatch,
+    StreamLimits,
+    concerns_one_batch,
 )
-from linkbound.domain.samples import BatchOutcome, OpenStreamRequest, SampleBatch, StreamLimits
 
 if TYPE_CHECKING:
     from ingest_service.service import Ingest, StreamSession
-
-_REFUSALS = (InvalidArgumentError, OutOfRangeError, AbortedError, ResourceExhaustedError)
-"""What concerns one batch; every other error ends the stream, as it does over the network."""
 
 
 class LocalConnector:
@@ -33,12 +30,42 @@ class LocalConnector:
         self._application = application
 
     async def connect(self, request: OpenStreamRequest) -> SampleConnection:
-        """Open a stream."""
-        session = await asyncio.to_thread(lambda: self._application().open_stream(request))
-        return _Stream(session)
+        """Open a stream. A session that comes after the caller gave up is closed."""
+        opening = _Opening(lambda: self._application().open_stream(request))
+        try:
+            return _Stream(await asyncio.to_thread(opening.open))
+        except asyncio.CancelledError:
+            opening.give_up()
+            raise
 
     async def close(self) -> None:
         """Nothing: the application object is not of this connector."""
+
+
+class _Opening:
+    """A session that one thread opens and another may give up before it gets it."""
+
+    def __init__(self, open_session: Callable[[], StreamSession]) -> None:
+        self._open_session = open_session
+        self._lock = threading.Lock()
+        self._session: StreamSession | None = None
+        self._is_given_up = False
+
+    def open(self) -> StreamSession:
+        """Open the session; close it again if nobody waits for it any more."""
+        session = self._open_session()
+        with self._lock:
+            self._session = session
+            if self._is_given_up:
+                session.close()
+        return session
+
+    def give_up(self) -> None:
+        """Nobody waits any more."""
+        with self._lock:
+            self._is_given_up = True
+            if self._session is not None:
+                self._session.close()
 
 
 class _Stream:
@@ -100,4 +127,6 @@ def _event_of(batch: SampleBatch, future: Future[BatchOutcome]) -> SampleEvent |
 
 
 def _event_of_error(batch: SampleBatch, error: BaseException) -> SampleEvent | BaseException:
-    return BatchRefusal(batch.sequence_number, error) if isinstance(error, _REFUSALS) else error
+    if isinstance(error, Error) and concerns_one_batch(error):
+        return BatchRefusal(batch.sequence_number, error)
+    return error

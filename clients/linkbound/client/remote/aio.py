@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import grpc
+from attrs import evolve
 from grpc_health.v1 import health_pb2
 
 from linkbound.client.backend import Connection
+from linkbound.client.closing import closed_error
 from linkbound.client.operations import Operation
 from linkbound.client.remote.calls import (
     HEALTH_CHECK_PATH,
@@ -23,6 +25,7 @@ from linkbound.client.remote.errors import error_of_call
 from linkbound.client.remote.samples import RemoteConnector, open_aio_channel
 from linkbound.client.remote.wire import WireMethod, wire_method
 from linkbound.client.sample_stream import SampleConnector
+from linkbound.client.target import GIVEN_CHANNEL
 from linkbound.domain.errors import DeadlineExceededError, Error
 
 RequestT = TypeVar("RequestT")
@@ -33,7 +36,7 @@ class AsyncRemoteBackend:
     """A server behind an asyncio channel. `services` are the full names that `wait_until_ready` waits for."""
 
     def __init__(self, connection: Connection, channel: grpc.aio.Channel | None, services: Sequence[str]) -> None:
-        self._connection = connection
+        self._connection = connection if channel is None else evolve(connection, target=GIVEN_CHANNEL)
         self._given_channel = channel
         self._own_channel: grpc.aio.Channel | None = None
         self._tls_credentials = credentials(connection) if channel is None else None
@@ -51,6 +54,12 @@ class AsyncRemoteBackend:
             answer = await self._callable(method)(message, timeout=timeout_seconds, metadata=self._metadata)
         except grpc.RpcError as failure:
             raise error_of_call(failure, self._connection.target.address) from failure
+        except asyncio.CancelledError as cancellation:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Nobody cancelled the caller: gRPC cancels every call of a channel that is closed.
+            raise closed_error() from cancellation
         return method.response_from_proto(answer)
 
     async def wait_until_ready(self, timeout_seconds: float | None) -> None:

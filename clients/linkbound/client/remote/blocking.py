@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import grpc
+from attrs import evolve
 from grpc_health.v1 import health_pb2
 
 from linkbound.client.backend import Connection
@@ -24,6 +25,7 @@ from linkbound.client.remote.errors import error_of_call
 from linkbound.client.remote.samples import OwnChannelConnector
 from linkbound.client.remote.wire import WireMethod, wire_method
 from linkbound.client.sample_stream import SampleConnector
+from linkbound.client.target import GIVEN_CHANNEL
 from linkbound.domain.errors import DeadlineExceededError, Error
 
 RequestT = TypeVar("RequestT")
@@ -34,7 +36,7 @@ class RemoteBackend:
     """A server behind a blocking channel. `services` are the full names that `wait_until_ready` waits for."""
 
     def __init__(self, connection: Connection, channel: grpc.Channel | None, services: Sequence[str]) -> None:
-        self._connection = connection
+        self._connection = connection if channel is None else evolve(connection, target=GIVEN_CHANNEL)
         self._owns_channel = channel is None
         self._tls_credentials = credentials(connection) if channel is None else None
         self._channel = channel if channel is not None else _open_channel(connection, self._tls_credentials)

@@ -17,7 +17,7 @@ from linkbound.convert.ingest_service import (
     sample_batch_to_proto,
     stream_opened_from_proto,
 )
-from linkbound.domain.errors import UnavailableError
+from linkbound.domain.errors import Error, InternalError, UnavailableError
 from linkbound.domain.samples import OpenStreamRequest, SampleBatch, StreamLimits
 from linkbound.ingest.v1 import ingest_service_pb2_grpc
 from linkbound.ingest.v1.ingest_service_pb2 import StreamSamplesRequest, StreamSamplesResponse
@@ -132,5 +132,16 @@ class _Stream:
         try:
             answer = await self._call.read()
         except grpc.RpcError as failure:
-            raise error_of_call(failure, self._address) from failure
+            raise self._broken_by(failure) from failure
         return answer if isinstance(answer, StreamSamplesResponse) else None
+
+    def _broken_by(self, failure: grpc.RpcError) -> Error:
+        """The error of a stream that ended.
+
+        gRPC calls a write into a stream that the server has just ended an internal error, and that hides the status
+        that the server sent. Opening the stream again tells what it was. The server's own carry a request id.
+        """
+        error = error_of_call(failure, self._address)
+        if isinstance(error, InternalError) and not error.request_id:
+            return UnavailableError(f"{self._address}: the server ended the stream", reason="STREAM_ENDED")
+        return error

@@ -53,7 +53,7 @@ def _entry(
     return operation, method
 
 
-_METHODS: dict[Operation[Any, Any], WireMethod[Any, Any]] = dict(
+METHODS: dict[Operation[Any, Any], WireMethod[Any, Any]] = dict(
     (
         _entry(
             operations.ESTIMATE_PREFILL,
@@ -212,7 +212,7 @@ def _append(name: str, response_type: type[Message]) -> WireMethod[AppendRequest
     )
 
 
-_APPENDS: dict[type, WireMethod[AppendRequest, int]] = {
+APPEND_METHODS: dict[type, WireMethod[AppendRequest, int]] = {
     RequestRecord: _append("AppendRequestRecords", ingest_service_pb2.AppendRequestRecordsResponse),
     MetricAggregate: _append("AppendMetricAggregates", ingest_service_pb2.AppendMetricAggregatesResponse),
     CollectiveResult: _append("AppendCollectiveResults", ingest_service_pb2.AppendCollectiveResultsResponse),
@@ -224,10 +224,5 @@ _APPENDS: dict[type, WireMethod[AppendRequest, int]] = {
 def wire_method(operation: Operation[RequestT, ResultT], request: RequestT) -> WireMethod[RequestT, ResultT]:
     """How `operation` travels with this `request`."""
     if isinstance(request, AppendRequest):
-        return cast("WireMethod[RequestT, ResultT]", _APPENDS[type(request.records[0])])
-    return _METHODS[operation]
-
-
-def all_wire_methods() -> list[tuple[Operation[Any, Any], WireMethod[Any, Any]]]:
-    """Every operation with every method that it can travel by."""
-    return [*_METHODS.items(), *((operations.APPEND, method) for method in _APPENDS.values())]
+        return cast("WireMethod[RequestT, ResultT]", APPEND_METHODS[type(request.records[0])])
+    return METHODS[operation]

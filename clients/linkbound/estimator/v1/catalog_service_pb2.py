@@ -25,37 +25,37 @@ _sym_db = _symbol_database.Default()
 from linkbound.types.v1 import collective_pb2 as linkbound_dot_types_dot_v1_dot_collective__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,linkbound/estimator/v1/catalog_service.proto\x12\x16linkbound.estimator.v1\x1a#linkbound/types/v1/collective.proto\":\n\x11ListModelsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"\\\n\x12ListModelsResponse\x12-\n\x06models\x18\x01 \x03(\x0b\x32\x1d.linkbound.estimator.v1.Model\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1f\n\x0fGetModelRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"@\n\x10GetModelResponse\x12,\n\x05model\x18\x01 \x01(\x0b\x32\x1d.linkbound.estimator.v1.Model\"\xce\x04\n\x05Model\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12\x13\n\x0bhidden_size\x18\x03 \x01(\x05\x12\x13\n\x0blayer_count\x18\x04 \x01(\x05\x12\x1c\n\x14\x61ttention_head_count\x18\x05 \x01(\x05\x12\x1c\n\x14key_value_head_count\x18\x06 \x01(\x05\x12\x17\n\x0fvocabulary_size\x18\x07 \x01(\x05\x12\x14\n\x0c\x65xpert_count\x18\x08 \x01(\x05\x12\x1e\n\x16\x61\x63tivation_value_bytes\x18\t \x01(\x05\x12\x18\n\x10\x61ll_reduce_count\x18\n \x01(\x05\x12\x37\n\x0b\x63ollectives\x18\x0b \x03(\x0b\x32\".linkbound.estimator.v1.Collective\x12\x1d\n\x10total_parameters\x18\x0c \x01(\x03H\x00\x88\x01\x01\x12\x1b\n\x0emtp_parameters\x18\r \x01(\x03H\x01\x88\x01\x01\x12\x1e\n\x11\x61\x63tive_parameters\x18\x0e \x01(\x03H\x02\x88\x01\x01\x12&\n\x19weight_bits_per_parameter\x18\x0f \x01(\x01H\x03\x88\x01\x01\x12\x13\n\x0bunused_keys\x18\x10 \x03(\t\x12\x13\n\x0b\x61ssumptions\x18\x11 \x03(\t\x12\x0f\n\x07sources\x18\x12 \x03(\tB\x13\n\x11_total_parametersB\x11\n\x0f_mtp_parametersB\x14\n\x12_active_parametersB\x1c\n\x1a_weight_bits_per_parameter\"\xa1\x01\n\nCollective\x12\x30\n\x04kind\x18\x01 \x01(\x0e\x32\".linkbound.types.v1.CollectiveKind\x12\r\n\x05width\x18\x02 \x01(\x05\x12\r\n\x05\x63ount\x18\x03 \x01(\x05\x12\x33\n\trow_scope\x18\x04 \x01(\x0e\x32 .linkbound.estimator.v1.RowScope\x12\x0e\n\x06reason\x18\x05 \x01(\t\"<\n\x13ListHardwareRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"c\n\x14ListHardwareResponse\x12\x32\n\x08hardware\x18\x01 \x03(\x0b\x32 .linkbound.estimator.v1.Hardware\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\"\n\x12GetHardwareRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"I\n\x13GetHardwareResponse\x12\x32\n\x08hardware\x18\x01 \x01(\x0b\x32 .linkbound.estimator.v1.Hardware\"\x80\x01\n\x08Hardware\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12\x14\n\x0cmemory_bytes\x18\x03 \x01(\x03\x12)\n!memory_bandwidth_bytes_per_second\x18\x04 \x01(\x03\x12\x0f\n\x07sources\x18\x05 \x03(\t*P\n\x08RowScope\x12\x19\n\x15ROW_SCOPE_UNSPECIFIED\x10\x00\x12\x13\n\x0fROW_SCOPE_TOKEN\x10\x01\x12\x14\n\x10ROW_SCOPE_LOGITS\x10\x02\x32\xa7\x03\n\x0e\x43\x61talogService\x12\x63\n\nListModels\x12).linkbound.estimator.v1.ListModelsRequest\x1a*.linkbound.estimator.v1.ListModelsResponse\x12]\n\x08GetModel\x12\'.linkbound.estimator.v1.GetModelRequest\x1a(.linkbound.estimator.v1.GetModelResponse\x12i\n\x0cListHardware\x12+.linkbound.estimator.v1.ListHardwareRequest\x1a,.linkbound.estimator.v1.ListHardwareResponse\x12\x66\n\x0bGetHardware\x12*.linkbound.estimator.v1.GetHardwareRequest\x1a+.linkbound.estimator.v1.GetHardwareResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,linkbound/estimator/v1/catalog_service.proto\x12\x16linkbound.estimator.v1\x1a#linkbound/types/v1/collective.proto\":\n\x11ListModelsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"\\\n\x12ListModelsResponse\x12-\n\x06models\x18\x01 \x03(\x0b\x32\x1d.linkbound.estimator.v1.Model\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\" \n\x0fGetModelRequest\x12\r\n\x05model\x18\x01 \x01(\t\"@\n\x10GetModelResponse\x12,\n\x05model\x18\x01 \x01(\x0b\x32\x1d.linkbound.estimator.v1.Model\"\xce\x04\n\x05Model\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12\x13\n\x0bhidden_size\x18\x03 \x01(\x05\x12\x13\n\x0blayer_count\x18\x04 \x01(\x05\x12\x1c\n\x14\x61ttention_head_count\x18\x05 \x01(\x05\x12\x1c\n\x14key_value_head_count\x18\x06 \x01(\x05\x12\x17\n\x0fvocabulary_size\x18\x07 \x01(\x05\x12\x14\n\x0c\x65xpert_count\x18\x08 \x01(\x05\x12\x1e\n\x16\x61\x63tivation_value_bytes\x18\t \x01(\x05\x12\x18\n\x10\x61ll_reduce_count\x18\n \x01(\x05\x12\x37\n\x0b\x63ollectives\x18\x0b \x03(\x0b\x32\".linkbound.estimator.v1.Collective\x12\x1d\n\x10total_parameters\x18\x0c \x01(\x03H\x00\x88\x01\x01\x12\x1b\n\x0emtp_parameters\x18\r \x01(\x03H\x01\x88\x01\x01\x12\x1e\n\x11\x61\x63tive_parameters\x18\x0e \x01(\x03H\x02\x88\x01\x01\x12&\n\x19weight_bits_per_parameter\x18\x0f \x01(\x01H\x03\x88\x01\x01\x12\x13\n\x0bunused_keys\x18\x10 \x03(\t\x12\x13\n\x0b\x61ssumptions\x18\x11 \x03(\t\x12\x0f\n\x07sources\x18\x12 \x03(\tB\x13\n\x11_total_parametersB\x11\n\x0f_mtp_parametersB\x14\n\x12_active_parametersB\x1c\n\x1a_weight_bits_per_parameter\"\xa1\x01\n\nCollective\x12\x30\n\x04kind\x18\x01 \x01(\x0e\x32\".linkbound.types.v1.CollectiveKind\x12\r\n\x05width\x18\x02 \x01(\x05\x12\r\n\x05\x63ount\x18\x03 \x01(\x05\x12\x33\n\trow_scope\x18\x04 \x01(\x0e\x32 .linkbound.estimator.v1.RowScope\x12\x0e\n\x06reason\x18\x05 \x01(\t\"<\n\x13ListHardwareRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"c\n\x14ListHardwareResponse\x12\x32\n\x08hardware\x18\x01 \x03(\x0b\x32 .linkbound.estimator.v1.Hardware\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"&\n\x12GetHardwareRequest\x12\x10\n\x08hardware\x18\x01 \x01(\t\"I\n\x13GetHardwareResponse\x12\x32\n\x08hardware\x18\x01 \x01(\x0b\x32 .linkbound.estimator.v1.Hardware\"\x80\x01\n\x08Hardware\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12\x14\n\x0cmemory_bytes\x18\x03 \x01(\x03\x12)\n!memory_bandwidth_bytes_per_second\x18\x04 \x01(\x03\x12\x0f\n\x07sources\x18\x05 \x03(\t*P\n\x08RowScope\x12\x19\n\x15ROW_SCOPE_UNSPECIFIED\x10\x00\x12\x13\n\x0fROW_SCOPE_TOKEN\x10\x01\x12\x14\n\x10ROW_SCOPE_LOGITS\x10\x02\x32\xa7\x03\n\x0e\x43\x61talogService\x12\x63\n\nListModels\x12).linkbound.estimator.v1.ListModelsRequest\x1a*.linkbound.estimator.v1.ListModelsResponse\x12]\n\x08GetModel\x12\'.linkbound.estimator.v1.GetModelRequest\x1a(.linkbound.estimator.v1.GetModelResponse\x12i\n\x0cListHardware\x12+.linkbound.estimator.v1.ListHardwareRequest\x1a,.linkbound.estimator.v1.ListHardwareResponse\x12\x66\n\x0bGetHardware\x12*.linkbound.estimator.v1.GetHardwareRequest\x1a+.linkbound.estimator.v1.GetHardwareResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'linkbound.estimator.v1.catalog_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ROWSCOPE']._serialized_start=1524
-  _globals['_ROWSCOPE']._serialized_end=1604
+  _globals['_ROWSCOPE']._serialized_start=1529
+  _globals['_ROWSCOPE']._serialized_end=1609
   _globals['_LISTMODELSREQUEST']._serialized_start=109
   _globals['_LISTMODELSREQUEST']._serialized_end=167
   _globals['_LISTMODELSRESPONSE']._serialized_start=169
   _globals['_LISTMODELSRESPONSE']._serialized_end=261
   _globals['_GETMODELREQUEST']._serialized_start=263
-  _globals['_GETMODELREQUEST']._serialized_end=294
-  _globals['_GETMODELRESPONSE']._serialized_start=296
-  _globals['_GETMODELRESPONSE']._serialized_end=360
-  _globals['_MODEL']._serialized_start=363
-  _globals['_MODEL']._serialized_end=953
-  _globals['_COLLECTIVE']._serialized_start=956
-  _globals['_COLLECTIVE']._serialized_end=1117
-  _globals['_LISTHARDWAREREQUEST']._serialized_start=1119
-  _globals['_LISTHARDWAREREQUEST']._serialized_end=1179
-  _globals['_LISTHARDWARERESPONSE']._serialized_start=1181
-  _globals['_LISTHARDWARERESPONSE']._serialized_end=1280
-  _globals['_GETHARDWAREREQUEST']._serialized_start=1282
-  _globals['_GETHARDWAREREQUEST']._serialized_end=1316
-  _globals['_GETHARDWARERESPONSE']._serialized_start=1318
-  _globals['_GETHARDWARERESPONSE']._serialized_end=1391
-  _globals['_HARDWARE']._serialized_start=1394
-  _globals['_HARDWARE']._serialized_end=1522
-  _globals['_CATALOGSERVICE']._serialized_start=1607
-  _globals['_CATALOGSERVICE']._serialized_end=2030
+  _globals['_GETMODELREQUEST']._serialized_end=295
+  _globals['_GETMODELRESPONSE']._serialized_start=297
+  _globals['_GETMODELRESPONSE']._serialized_end=361
+  _globals['_MODEL']._serialized_start=364
+  _globals['_MODEL']._serialized_end=954
+  _globals['_COLLECTIVE']._serialized_start=957
+  _globals['_COLLECTIVE']._serialized_end=1118
+  _globals['_LISTHARDWAREREQUEST']._serialized_start=1120
+  _globals['_LISTHARDWAREREQUEST']._serialized_end=1180
+  _globals['_LISTHARDWARERESPONSE']._serialized_start=1182
+  _globals['_LISTHARDWARERESPONSE']._serialized_end=1281
+  _globals['_GETHARDWAREREQUEST']._serialized_start=1283
+  _globals['_GETHARDWAREREQUEST']._serialized_end=1321
+  _globals['_GETHARDWARERESPONSE']._serialized_start=1323
+  _globals['_GETHARDWARERESPONSE']._serialized_end=1396
+  _globals['_HARDWARE']._serialized_start=1399
+  _globals['_HARDWARE']._serialized_end=1527
+  _globals['_CATALOGSERVICE']._serialized_start=1612
+  _globals['_CATALOGSERVICE']._serialized_end=2035
 # @@protoc_insertion_point(module_scope)

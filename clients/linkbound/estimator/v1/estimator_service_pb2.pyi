@@ -11,7 +11,6 @@ from linkbound.estimator.v1 import workload_pb2 as _workload_pb2
 from linkbound.types.v1 import collective_pb2 as _collective_pb2
 from linkbound.types.v1 import estimate_pb2 as _estimate_pb2
 from linkbound.types.v1 import link_pb2 as _link_pb2
-from linkbound.types.v1 import metric_pb2 as _metric_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -90,8 +89,10 @@ class EstimatePrefillResponse(_message.Message):
     EXTRA_TTFT_FRACTION_FIELD_NUMBER: _builtins.int
     NETWORK_SHARE_FRACTION_FIELD_NUMBER: _builtins.int
     NOMINAL_EXTRA_TTFT_SECONDS_FIELD_NUMBER: _builtins.int
-    FULL_PASS_FIELD_NUMBER: _builtins.int
+    LARGEST_PASS_FIELD_NUMBER: _builtins.int
+    BASELINE_TTFT_SECONDS_FIELD_NUMBER: _builtins.int
     ASSUMPTIONS_FIELD_NUMBER: _builtins.int
+    ESTIMATOR_VERSION_FIELD_NUMBER: _builtins.int
     model: _builtins.str
     """The model, `models/{model}`."""
     tensor_parallel_size: _builtins.int
@@ -112,6 +113,10 @@ class EstimatePrefillResponse(_message.Message):
     """Bytes one rank sends to gather logits, not part of `sent_bytes_per_rank`."""
     network_share_fraction: _builtins.float
     """Network time over the baseline TTFT, 0 to 1. Absent without a baseline."""
+    baseline_ttft_seconds: _builtins.float
+    """The baseline that the answer was asked with. Absent without one."""
+    estimator_version: _builtins.str
+    """Version of the formulas; another one may answer otherwise."""
     @_builtins.property
     def link(self) -> _link_pb2.ResolvedLink:
         """The link as resolved."""
@@ -141,8 +146,8 @@ class EstimatePrefillResponse(_message.Message):
         """`extra_ttft_seconds` at the line rates instead of the effective ones. Present where these differ. Not a bound."""
 
     @_builtins.property
-    def full_pass(self) -> Global___PassTransfers:
-        """Figures of one full pass. Absent without `max_num_batched_tokens`."""
+    def largest_pass(self) -> Global___PassTransfers:
+        """Figures of the largest pass. Absent without `max_num_batched_tokens`."""
 
     @_builtins.property
     def assumptions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -168,15 +173,22 @@ class EstimatePrefillResponse(_message.Message):
         extra_ttft_fraction: _estimate_pb2.Estimate | None = ...,
         network_share_fraction: _builtins.float | None = ...,
         nominal_extra_ttft_seconds: _estimate_pb2.Estimate | None = ...,
-        full_pass: Global___PassTransfers | None = ...,
+        largest_pass: Global___PassTransfers | None = ...,
+        baseline_ttft_seconds: _builtins.float | None = ...,
         assumptions: _abc.Iterable[_builtins.str] | None = ...,
+        estimator_version: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_network_share_fraction", b"_network_share_fraction", "extra_ttft_fraction", b"extra_ttft_fraction", "extra_ttft_seconds", b"extra_ttft_seconds", "full_pass", b"full_pass", "link", b"link", "network_seconds", b"network_seconds", "network_share_fraction", b"network_share_fraction", "nominal_extra_ttft_seconds", b"nominal_extra_ttft_seconds", "to_link", b"to_link", "ttft_seconds", b"ttft_seconds"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_baseline_ttft_seconds", b"_baseline_ttft_seconds", "_network_share_fraction", b"_network_share_fraction", "baseline_ttft_seconds", b"baseline_ttft_seconds", "extra_ttft_fraction", b"extra_ttft_fraction", "extra_ttft_seconds", b"extra_ttft_seconds", "largest_pass", b"largest_pass", "link", b"link", "network_seconds", b"network_seconds", "network_share_fraction", b"network_share_fraction", "nominal_extra_ttft_seconds", b"nominal_extra_ttft_seconds", "to_link", b"to_link", "ttft_seconds", b"ttft_seconds"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_network_share_fraction", b"_network_share_fraction", "all_reduce_count", b"all_reduce_count", "assumptions", b"assumptions", "counter_bytes_per_rank", b"counter_bytes_per_rank", "extra_ttft_fraction", b"extra_ttft_fraction", "extra_ttft_seconds", b"extra_ttft_seconds", "full_pass", b"full_pass", "link", b"link", "logits_gather_bytes_per_rank", b"logits_gather_bytes_per_rank", "model", b"model", "network_seconds", b"network_seconds", "network_share_fraction", b"network_share_fraction", "nominal_extra_ttft_seconds", b"nominal_extra_ttft_seconds", "prompt_tokens", b"prompt_tokens", "request_count", b"request_count", "sent_bytes_per_prompt_token", b"sent_bytes_per_prompt_token", "sent_bytes_per_rank", b"sent_bytes_per_rank", "tensor_parallel_size", b"tensor_parallel_size", "to_link", b"to_link", "ttft_seconds", b"ttft_seconds"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_baseline_ttft_seconds", b"_baseline_ttft_seconds", "_network_share_fraction", b"_network_share_fraction", "all_reduce_count", b"all_reduce_count", "assumptions", b"assumptions", "baseline_ttft_seconds", b"baseline_ttft_seconds", "counter_bytes_per_rank", b"counter_bytes_per_rank", "estimator_version", b"estimator_version", "extra_ttft_fraction", b"extra_ttft_fraction", "extra_ttft_seconds", b"extra_ttft_seconds", "largest_pass", b"largest_pass", "link", b"link", "logits_gather_bytes_per_rank", b"logits_gather_bytes_per_rank", "model", b"model", "network_seconds", b"network_seconds", "network_share_fraction", b"network_share_fraction", "nominal_extra_ttft_seconds", b"nominal_extra_ttft_seconds", "prompt_tokens", b"prompt_tokens", "request_count", b"request_count", "sent_bytes_per_prompt_token", b"sent_bytes_per_prompt_token", "sent_bytes_per_rank", b"sent_bytes_per_rank", "tensor_parallel_size", b"tensor_parallel_size", "to_link", b"to_link", "ttft_seconds", b"ttft_seconds"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__baseline_ttft_seconds: _TypeAlias = _typing.Literal["baseline_ttft_seconds"]  # noqa: Y015
+    _WhichOneofArgType__baseline_ttft_seconds: _TypeAlias = _typing.Literal["_baseline_ttft_seconds", b"_baseline_ttft_seconds"]  # noqa: Y015
     _WhichOneofReturnType__network_share_fraction: _TypeAlias = _typing.Literal["network_share_fraction"]  # noqa: Y015
     _WhichOneofArgType__network_share_fraction: _TypeAlias = _typing.Literal["_network_share_fraction", b"_network_share_fraction"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__baseline_ttft_seconds) -> _WhichOneofReturnType__baseline_ttft_seconds | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__network_share_fraction) -> _WhichOneofReturnType__network_share_fraction | None: ...
 
 Global___EstimatePrefillResponse: _TypeAlias = EstimatePrefillResponse  # noqa: Y015
@@ -283,6 +295,7 @@ class EstimateDecodeResponse(_message.Message):
     LINK_FIELD_NUMBER: _builtins.int
     TO_LINK_FIELD_NUMBER: _builtins.int
     ASSUMPTIONS_FIELD_NUMBER: _builtins.int
+    ESTIMATOR_VERSION_FIELD_NUMBER: _builtins.int
     model: _builtins.str
     """The model, `models/{model}`."""
     tensor_parallel_size: _builtins.int
@@ -305,6 +318,8 @@ class EstimateDecodeResponse(_message.Message):
     """Time to send `sent_bytes_per_all_reduce` at the effective rate of `link`; latency comes on top."""
     active_weight_bytes_per_rank: _builtins.int
     """Weight bytes one rank reads in one pass, at least. Absent without hardware or where the model does not say."""
+    estimator_version: _builtins.str
+    """Version of the formulas; another one may answer otherwise."""
     @_builtins.property
     def pass_seconds(self) -> _estimate_pb2.Estimate:
         """Time of one pass over `link`."""
@@ -354,10 +369,11 @@ class EstimateDecodeResponse(_message.Message):
         link: _link_pb2.ResolvedLink | None = ...,
         to_link: _link_pb2.ResolvedLink | None = ...,
         assumptions: _abc.Iterable[_builtins.str] | None = ...,
+        estimator_version: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_active_weight_bytes_per_rank", b"_active_weight_bytes_per_rank", "active_weight_bytes_per_rank", b"active_weight_bytes_per_rank", "extra_pass_seconds", b"extra_pass_seconds", "link", b"link", "output_tokens_per_second", b"output_tokens_per_second", "pass_seconds", b"pass_seconds", "to_link", b"to_link", "traffic_bits_per_second", b"traffic_bits_per_second"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_active_weight_bytes_per_rank", b"_active_weight_bytes_per_rank", "active_weight_bytes_per_rank", b"active_weight_bytes_per_rank", "all_reduce_count", b"all_reduce_count", "assumptions", b"assumptions", "extra_pass_seconds", b"extra_pass_seconds", "link", b"link", "logits_gather_bytes_per_rank", b"logits_gather_bytes_per_rank", "message_bytes_per_all_reduce", b"message_bytes_per_all_reduce", "model", b"model", "output_tokens_per_second", b"output_tokens_per_second", "pass_seconds", b"pass_seconds", "request_count", b"request_count", "rows_per_pass", b"rows_per_pass", "send_seconds_per_all_reduce", b"send_seconds_per_all_reduce", "sent_bytes_per_all_reduce", b"sent_bytes_per_all_reduce", "sent_bytes_per_pass", b"sent_bytes_per_pass", "tensor_parallel_size", b"tensor_parallel_size", "to_link", b"to_link", "traffic_bits_per_second", b"traffic_bits_per_second"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_active_weight_bytes_per_rank", b"_active_weight_bytes_per_rank", "active_weight_bytes_per_rank", b"active_weight_bytes_per_rank", "all_reduce_count", b"all_reduce_count", "assumptions", b"assumptions", "estimator_version", b"estimator_version", "extra_pass_seconds", b"extra_pass_seconds", "link", b"link", "logits_gather_bytes_per_rank", b"logits_gather_bytes_per_rank", "message_bytes_per_all_reduce", b"message_bytes_per_all_reduce", "model", b"model", "output_tokens_per_second", b"output_tokens_per_second", "pass_seconds", b"pass_seconds", "request_count", b"request_count", "rows_per_pass", b"rows_per_pass", "send_seconds_per_all_reduce", b"send_seconds_per_all_reduce", "sent_bytes_per_all_reduce", b"sent_bytes_per_all_reduce", "sent_bytes_per_pass", b"sent_bytes_per_pass", "tensor_parallel_size", b"tensor_parallel_size", "to_link", b"to_link", "traffic_bits_per_second", b"traffic_bits_per_second"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__active_weight_bytes_per_rank: _TypeAlias = _typing.Literal["active_weight_bytes_per_rank"]  # noqa: Y015
     _WhichOneofArgType__active_weight_bytes_per_rank: _TypeAlias = _typing.Literal["_active_weight_bytes_per_rank", b"_active_weight_bytes_per_rank"]  # noqa: Y015
@@ -415,10 +431,14 @@ class EstimateCollectiveResponse(_message.Message):
     BUS_BANDWIDTH_BYTES_PER_SECOND_FIELD_NUMBER: _builtins.int
     ALGORITHM_BANDWIDTH_BYTES_PER_SECOND_FIELD_NUMBER: _builtins.int
     LINK_FIELD_NUMBER: _builtins.int
+    ASSUMPTIONS_FIELD_NUMBER: _builtins.int
+    ESTIMATOR_VERSION_FIELD_NUMBER: _builtins.int
     sent_bytes_per_rank: _builtins.int
     """Bytes one rank sends with the ring algorithm. Absent without a size."""
     ring_step_count: _builtins.int
     """Sequential steps of the ring algorithm."""
+    estimator_version: _builtins.str
+    """Version of the formulas; another one may answer otherwise."""
     @_builtins.property
     def seconds(self) -> _estimate_pb2.Estimate:
         """Time of the collective. Absent without a size."""
@@ -435,6 +455,10 @@ class EstimateCollectiveResponse(_message.Message):
     def link(self) -> _link_pb2.ResolvedLink:
         """The link as resolved."""
 
+    @_builtins.property
+    def assumptions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What was assumed."""
+
     def __init__(
         self,
         *,
@@ -444,10 +468,12 @@ class EstimateCollectiveResponse(_message.Message):
         bus_bandwidth_bytes_per_second: _estimate_pb2.Estimate | None = ...,
         algorithm_bandwidth_bytes_per_second: _estimate_pb2.Estimate | None = ...,
         link: _link_pb2.ResolvedLink | None = ...,
+        assumptions: _abc.Iterable[_builtins.str] | None = ...,
+        estimator_version: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_sent_bytes_per_rank", b"_sent_bytes_per_rank", "algorithm_bandwidth_bytes_per_second", b"algorithm_bandwidth_bytes_per_second", "bus_bandwidth_bytes_per_second", b"bus_bandwidth_bytes_per_second", "link", b"link", "seconds", b"seconds", "sent_bytes_per_rank", b"sent_bytes_per_rank"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_sent_bytes_per_rank", b"_sent_bytes_per_rank", "algorithm_bandwidth_bytes_per_second", b"algorithm_bandwidth_bytes_per_second", "bus_bandwidth_bytes_per_second", b"bus_bandwidth_bytes_per_second", "link", b"link", "ring_step_count", b"ring_step_count", "seconds", b"seconds", "sent_bytes_per_rank", b"sent_bytes_per_rank"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_sent_bytes_per_rank", b"_sent_bytes_per_rank", "algorithm_bandwidth_bytes_per_second", b"algorithm_bandwidth_bytes_per_second", "assumptions", b"assumptions", "bus_bandwidth_bytes_per_second", b"bus_bandwidth_bytes_per_second", "estimator_version", b"estimator_version", "link", b"link", "ring_step_count", b"ring_step_count", "seconds", b"seconds", "sent_bytes_per_rank", b"sent_bytes_per_rank"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__sent_bytes_per_rank: _TypeAlias = _typing.Literal["sent_bytes_per_rank"]  # noqa: Y015
     _WhichOneofArgType__sent_bytes_per_rank: _TypeAlias = _typing.Literal["_sent_bytes_per_rank", b"_sent_bytes_per_rank"]  # noqa: Y015
@@ -502,8 +528,15 @@ class EstimateTrainingStepResponse(_message.Message):
     STEP_SECONDS_FIELD_NUMBER: _builtins.int
     SCALING_EFFICIENCY_FRACTION_FIELD_NUMBER: _builtins.int
     LINK_FIELD_NUMBER: _builtins.int
+    ASSUMPTIONS_FIELD_NUMBER: _builtins.int
+    ESTIMATOR_VERSION_FIELD_NUMBER: _builtins.int
+    COMPUTE_STEP_SECONDS_FIELD_NUMBER: _builtins.int
     sent_bytes_per_rank: _builtins.int
     """Bytes one rank sends in each step."""
+    estimator_version: _builtins.str
+    """Version of the formulas; another one may answer otherwise."""
+    compute_step_seconds: _builtins.float
+    """The step time of one node that the answer was asked with."""
     @_builtins.property
     def sync_seconds(self) -> _estimate_pb2.Estimate:
         """Time of the gradient all-reduce at the effective rate, both ends given."""
@@ -520,6 +553,10 @@ class EstimateTrainingStepResponse(_message.Message):
     def link(self) -> _link_pb2.ResolvedLink:
         """The link as resolved."""
 
+    @_builtins.property
+    def assumptions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What was assumed."""
+
     def __init__(
         self,
         *,
@@ -528,10 +565,13 @@ class EstimateTrainingStepResponse(_message.Message):
         step_seconds: _estimate_pb2.Estimate | None = ...,
         scaling_efficiency_fraction: _estimate_pb2.Estimate | None = ...,
         link: _link_pb2.ResolvedLink | None = ...,
+        assumptions: _abc.Iterable[_builtins.str] | None = ...,
+        estimator_version: _builtins.str = ...,
+        compute_step_seconds: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["link", b"link", "scaling_efficiency_fraction", b"scaling_efficiency_fraction", "step_seconds", b"step_seconds", "sync_seconds", b"sync_seconds"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["link", b"link", "scaling_efficiency_fraction", b"scaling_efficiency_fraction", "sent_bytes_per_rank", b"sent_bytes_per_rank", "step_seconds", b"step_seconds", "sync_seconds", b"sync_seconds"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assumptions", b"assumptions", "compute_step_seconds", b"compute_step_seconds", "estimator_version", b"estimator_version", "link", b"link", "scaling_efficiency_fraction", b"scaling_efficiency_fraction", "sent_bytes_per_rank", b"sent_bytes_per_rank", "step_seconds", b"step_seconds", "sync_seconds", b"sync_seconds"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -571,7 +611,9 @@ class CompareLinksRequest(_message.Message):
 
     @_builtins.property
     def emulation(self) -> Global___EmulatedLink:
-        """A measurement over a link that stands in for `new_link`. Needs `prefill` and `baseline_seconds`."""
+        """A measurement over a link that stands in for `new_link`. Needs `prefill` and `baseline_seconds`. Absent: there is
+        none.
+        """
 
     def __init__(
         self,
@@ -608,7 +650,7 @@ class EmulatedLink(_message.Message):
     TTFT_SECONDS_FIELD_NUMBER: _builtins.int
     COUNTER_BYTES_PER_PROMPT_TOKEN_FIELD_NUMBER: _builtins.int
     ttft_seconds: _builtins.float
-    """TTFT measured over it. Above 0, at most 10^9."""
+    """TTFT measured over it. Above 0, at most 10^9, and not below the time that the link needs for the bytes."""
     counter_bytes_per_prompt_token: _builtins.int
     """Bytes measured on the counters of one rank for each prompt token, 1 to 10^12. Absent: the formula's sent bytes."""
     @_builtins.property
@@ -638,7 +680,6 @@ class CompareLinksResponse(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    METRIC_FIELD_NUMBER: _builtins.int
     SENT_BYTES_PER_RANK_FIELD_NUMBER: _builtins.int
     OLD_LINK_FIELD_NUMBER: _builtins.int
     NEW_LINK_FIELD_NUMBER: _builtins.int
@@ -649,10 +690,11 @@ class CompareLinksResponse(_message.Message):
     SPEEDUP_RATIO_FIELD_NUMBER: _builtins.int
     EMULATION_FIELD_NUMBER: _builtins.int
     ASSUMPTIONS_FIELD_NUMBER: _builtins.int
-    metric: _metric_pb2.Metric.ValueType
-    """The metric of `extra_seconds`: TTFT of a prefill; unspecified for the pass time of a decode."""
+    ESTIMATOR_VERSION_FIELD_NUMBER: _builtins.int
     sent_bytes_per_rank: _builtins.int
     """Bytes one rank sends for the workload: all prompts, or one decode pass."""
+    estimator_version: _builtins.str
+    """Version of the formulas; another one may answer otherwise."""
     @_builtins.property
     def old_link(self) -> _link_pb2.ResolvedLink:
         """The link to change from as resolved."""
@@ -671,7 +713,9 @@ class CompareLinksResponse(_message.Message):
 
     @_builtins.property
     def extra_seconds(self) -> _estimate_pb2.Estimate:
-        """Time over the new link less time over the old one; both ends given."""
+        """Time over the new link less time over the old one, both ends given: TTFT of a prefill, of the last request where
+        several arrive together; pass time of a decode.
+        """
 
     @_builtins.property
     def extra_fraction(self) -> _estimate_pb2.Estimate:
@@ -692,7 +736,6 @@ class CompareLinksResponse(_message.Message):
     def __init__(
         self,
         *,
-        metric: _metric_pb2.Metric.ValueType = ...,
         sent_bytes_per_rank: _builtins.int = ...,
         old_link: _link_pb2.ResolvedLink | None = ...,
         new_link: _link_pb2.ResolvedLink | None = ...,
@@ -703,10 +746,11 @@ class CompareLinksResponse(_message.Message):
         speedup_ratio: _estimate_pb2.Estimate | None = ...,
         emulation: Global___EmulationResult | None = ...,
         assumptions: _abc.Iterable[_builtins.str] | None = ...,
+        estimator_version: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["emulation", b"emulation", "extra_fraction", b"extra_fraction", "extra_seconds", b"extra_seconds", "new_link", b"new_link", "new_network_seconds", b"new_network_seconds", "old_link", b"old_link", "old_network_seconds", b"old_network_seconds", "speedup_ratio", b"speedup_ratio"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assumptions", b"assumptions", "emulation", b"emulation", "extra_fraction", b"extra_fraction", "extra_seconds", b"extra_seconds", "metric", b"metric", "new_link", b"new_link", "new_network_seconds", b"new_network_seconds", "old_link", b"old_link", "old_network_seconds", b"old_network_seconds", "sent_bytes_per_rank", b"sent_bytes_per_rank", "speedup_ratio", b"speedup_ratio"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assumptions", b"assumptions", "emulation", b"emulation", "estimator_version", b"estimator_version", "extra_fraction", b"extra_fraction", "extra_seconds", b"extra_seconds", "new_link", b"new_link", "new_network_seconds", b"new_network_seconds", "old_link", b"old_link", "old_network_seconds", b"old_network_seconds", "sent_bytes_per_rank", b"sent_bytes_per_rank", "speedup_ratio", b"speedup_ratio"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -804,6 +848,9 @@ class ProjectTpSizesResponse(_message.Message):
 
     PROJECTIONS_FIELD_NUMBER: _builtins.int
     ASSUMPTIONS_FIELD_NUMBER: _builtins.int
+    ESTIMATOR_VERSION_FIELD_NUMBER: _builtins.int
+    estimator_version: _builtins.str
+    """Version of the formulas; another one may answer otherwise."""
     @_builtins.property
     def projections(self) -> _containers.RepeatedCompositeFieldContainer[Global___TpProjection]:
         """One answer per size, in the order asked."""
@@ -817,10 +864,11 @@ class ProjectTpSizesResponse(_message.Message):
         *,
         projections: _abc.Iterable[Global___TpProjection] | None = ...,
         assumptions: _abc.Iterable[_builtins.str] | None = ...,
+        estimator_version: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assumptions", b"assumptions", "projections", b"projections"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assumptions", b"assumptions", "estimator_version", b"estimator_version", "projections", b"projections"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -136,26 +136,52 @@ class SampleBatch(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
-    COLUMNS_FIELD_NUMBER: _builtins.int
+    COLUMN_SET_FIELD_NUMBER: _builtins.int
     sequence_number: _builtins.int
     """1 for the first batch of a writer, then one more each. 1 to 2^62."""
     @_builtins.property
-    def columns(self) -> _containers.RepeatedCompositeFieldContainer[_samples_pb2.SampleColumns]:
-        """The samples, one entry per series that has any."""
+    def column_set(self) -> Global___SampleColumnSet:
+        """As packed columns."""
 
     def __init__(
         self,
         *,
         sequence_number: _builtins.int = ...,
+        column_set: Global___SampleColumnSet | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["column_set", b"column_set", "content", b"content"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["column_set", b"column_set", "content", b"content", "sequence_number", b"sequence_number"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_content: _TypeAlias = _typing.Literal["column_set"]  # noqa: Y015
+    _WhichOneofArgType_content: _TypeAlias = _typing.Literal["content", b"content"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_content) -> _WhichOneofReturnType_content | None: ...
+
+Global___SampleBatch: _TypeAlias = SampleBatch  # noqa: Y015
+
+@_typing.final
+class SampleColumnSet(_message.Message):
+    """Samples as columns."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLUMNS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def columns(self) -> _containers.RepeatedCompositeFieldContainer[_samples_pb2.SampleColumns]:
+        """One entry per series that has any, at most 1024."""
+
+    def __init__(
+        self,
+        *,
         columns: _abc.Iterable[_samples_pb2.SampleColumns] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["columns", b"columns", "sequence_number", b"sequence_number"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["columns", b"columns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SampleBatch: _TypeAlias = SampleBatch  # noqa: Y015
+Global___SampleColumnSet: _TypeAlias = SampleColumnSet  # noqa: Y015
 
 @_typing.final
 class StreamOpened(_message.Message):

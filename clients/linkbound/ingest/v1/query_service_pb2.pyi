@@ -127,6 +127,8 @@ class ComparisonRow(_message.Message):
     BASELINE_FIELD_NUMBER: _builtins.int
     MEASURED_FRACTION_FIELD_NUMBER: _builtins.int
     MISSING_INPUTS_FIELD_NUMBER: _builtins.int
+    ASSUMED_BYTES_PER_SECOND_FIELD_NUMBER: _builtins.int
+    ASSUMED_SOURCE_FIELD_NUMBER: _builtins.int
     metric: _metric_pb2.Metric.ValueType
     """The metric."""
     subject: _builtins.str
@@ -149,6 +151,10 @@ class ComparisonRow(_message.Message):
     """`implied_bytes_per_second` over the bandwidth that the prediction assumed."""
     measured_fraction: _builtins.float
     """`measured` over the baseline; absent for metrics that are not differences."""
+    assumed_bytes_per_second: _builtins.float
+    """Bandwidth that the prediction assumed, one direction of one rank. Absent: the metric does not follow from one."""
+    assumed_source: _builtins.str
+    """Where the assumed bandwidth comes from, for people."""
     @_builtins.property
     def predicted(self) -> _estimate_pb2.Estimate:
         """The frozen prediction. Absent: there is none."""
@@ -177,11 +183,15 @@ class ComparisonRow(_message.Message):
         baseline: _prediction_pb2.Baseline | None = ...,
         measured_fraction: _builtins.float | None = ...,
         missing_inputs: _abc.Iterable[_builtins.str] | None = ...,
+        assumed_bytes_per_second: _builtins.float | None = ...,
+        assumed_source: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_implied_bandwidth_ratio", b"_implied_bandwidth_ratio", "_implied_bytes_per_second", b"_implied_bytes_per_second", "_inside_interval", b"_inside_interval", "_measured", b"_measured", "_measured_fraction", b"_measured_fraction", "_measured_max", b"_measured_max", "_measured_min", b"_measured_min", "_round_count", b"_round_count", "baseline", b"baseline", "implied_bandwidth_ratio", b"implied_bandwidth_ratio", "implied_bytes_per_second", b"implied_bytes_per_second", "inside_interval", b"inside_interval", "measured", b"measured", "measured_fraction", b"measured_fraction", "measured_max", b"measured_max", "measured_min", b"measured_min", "predicted", b"predicted", "round_count", b"round_count"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_assumed_bytes_per_second", b"_assumed_bytes_per_second", "_implied_bandwidth_ratio", b"_implied_bandwidth_ratio", "_implied_bytes_per_second", b"_implied_bytes_per_second", "_inside_interval", b"_inside_interval", "_measured", b"_measured", "_measured_fraction", b"_measured_fraction", "_measured_max", b"_measured_max", "_measured_min", b"_measured_min", "_round_count", b"_round_count", "assumed_bytes_per_second", b"assumed_bytes_per_second", "baseline", b"baseline", "implied_bandwidth_ratio", b"implied_bandwidth_ratio", "implied_bytes_per_second", b"implied_bytes_per_second", "inside_interval", b"inside_interval", "measured", b"measured", "measured_fraction", b"measured_fraction", "measured_max", b"measured_max", "measured_min", b"measured_min", "predicted", b"predicted", "round_count", b"round_count"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_implied_bandwidth_ratio", b"_implied_bandwidth_ratio", "_implied_bytes_per_second", b"_implied_bytes_per_second", "_inside_interval", b"_inside_interval", "_measured", b"_measured", "_measured_fraction", b"_measured_fraction", "_measured_max", b"_measured_max", "_measured_min", b"_measured_min", "_round_count", b"_round_count", "baseline", b"baseline", "implied_bandwidth_ratio", b"implied_bandwidth_ratio", "implied_bytes_per_second", b"implied_bytes_per_second", "inside_interval", b"inside_interval", "measured", b"measured", "measured_fraction", b"measured_fraction", "measured_max", b"measured_max", "measured_min", b"measured_min", "metric", b"metric", "missing_inputs", b"missing_inputs", "predicted", b"predicted", "round_count", b"round_count", "subject", b"subject"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_assumed_bytes_per_second", b"_assumed_bytes_per_second", "_implied_bandwidth_ratio", b"_implied_bandwidth_ratio", "_implied_bytes_per_second", b"_implied_bytes_per_second", "_inside_interval", b"_inside_interval", "_measured", b"_measured", "_measured_fraction", b"_measured_fraction", "_measured_max", b"_measured_max", "_measured_min", b"_measured_min", "_round_count", b"_round_count", "assumed_bytes_per_second", b"assumed_bytes_per_second", "assumed_source", b"assumed_source", "baseline", b"baseline", "implied_bandwidth_ratio", b"implied_bandwidth_ratio", "implied_bytes_per_second", b"implied_bytes_per_second", "inside_interval", b"inside_interval", "measured", b"measured", "measured_fraction", b"measured_fraction", "measured_max", b"measured_max", "measured_min", b"measured_min", "metric", b"metric", "missing_inputs", b"missing_inputs", "predicted", b"predicted", "round_count", b"round_count", "subject", b"subject"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__assumed_bytes_per_second: _TypeAlias = _typing.Literal["assumed_bytes_per_second"]  # noqa: Y015
+    _WhichOneofArgType__assumed_bytes_per_second: _TypeAlias = _typing.Literal["_assumed_bytes_per_second", b"_assumed_bytes_per_second"]  # noqa: Y015
     _WhichOneofReturnType__implied_bandwidth_ratio: _TypeAlias = _typing.Literal["implied_bandwidth_ratio"]  # noqa: Y015
     _WhichOneofArgType__implied_bandwidth_ratio: _TypeAlias = _typing.Literal["_implied_bandwidth_ratio", b"_implied_bandwidth_ratio"]  # noqa: Y015
     _WhichOneofReturnType__implied_bytes_per_second: _TypeAlias = _typing.Literal["implied_bytes_per_second"]  # noqa: Y015
@@ -198,6 +208,8 @@ class ComparisonRow(_message.Message):
     _WhichOneofArgType__measured_min: _TypeAlias = _typing.Literal["_measured_min", b"_measured_min"]  # noqa: Y015
     _WhichOneofReturnType__round_count: _TypeAlias = _typing.Literal["round_count"]  # noqa: Y015
     _WhichOneofArgType__round_count: _TypeAlias = _typing.Literal["_round_count", b"_round_count"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__assumed_bytes_per_second) -> _WhichOneofReturnType__assumed_bytes_per_second | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__implied_bandwidth_ratio) -> _WhichOneofReturnType__implied_bandwidth_ratio | None: ...
     @_typing.overload

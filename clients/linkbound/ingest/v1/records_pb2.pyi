@@ -34,18 +34,22 @@ class RequestRecord(_message.Message):
     LAST_TOKEN_NS_FIELD_NUMBER: _builtins.int
     FIRST_CHUNK_TOKENS_FIELD_NUMBER: _builtins.int
     SEND_TIME_UNIX_NS_FIELD_NUMBER: _builtins.int
+    NODE_FIELD_NUMBER: _builtins.int
+    BOOT_ID_FIELD_NUMBER: _builtins.int
     subject: _builtins.str
     """The test that it belongs to, such as `P4`. 1 to 128 characters."""
     round_index: _builtins.int
-    """Measured round, from 0; warm-up rounds are negative."""
+    """Measured round, -1000 to 10^6, from 0; warm-up rounds are negative."""
     request_index: _builtins.int
-    """Position in the round, from 0."""
+    """Position in the round, 0 to 10^6."""
     prompt_tokens: _builtins.int
     """Tokens of the prompt, 1 to 10^9."""
     output_tokens: _builtins.int
     """Tokens generated, 0 to 10^9."""
     send_ns: _builtins.int
-    """When the request was sent, CLOCK_MONOTONIC of the client's host."""
+    """When the request was sent, CLOCK_MONOTONIC of the client's host. 0 or more. Absent: the source does not
+    say.
+    """
     ttft_ns: _builtins.int
     """Request sent to first generated token received. Absent: no token came. Above 0."""
     last_token_ns: _builtins.int
@@ -53,7 +57,13 @@ class RequestRecord(_message.Message):
     first_chunk_tokens: _builtins.int
     """Tokens that came with the first chunk, 1 or more. Absent: 1."""
     send_time_unix_ns: _builtins.int
-    """Wall clock at the send; never subtract two of these."""
+    """Wall clock at the send, 0 or more; never subtract two of these. Absent: the source does not say."""
+    node: _builtins.str
+    """Host whose clocks these are. At most 256 characters; empty where the source does not say."""
+    boot_id: _builtins.str
+    """Boot of that host, as `/proc/sys/kernel/random/boot_id` gives it: monotonic times of two boots do not compare. At
+    most 64 characters; empty where the source does not say.
+    """
     def __init__(
         self,
         *,
@@ -62,26 +72,36 @@ class RequestRecord(_message.Message):
         request_index: _builtins.int = ...,
         prompt_tokens: _builtins.int = ...,
         output_tokens: _builtins.int = ...,
-        send_ns: _builtins.int = ...,
+        send_ns: _builtins.int | None = ...,
         ttft_ns: _builtins.int | None = ...,
         last_token_ns: _builtins.int | None = ...,
         first_chunk_tokens: _builtins.int | None = ...,
-        send_time_unix_ns: _builtins.int = ...,
+        send_time_unix_ns: _builtins.int | None = ...,
+        node: _builtins.str = ...,
+        boot_id: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_first_chunk_tokens", b"_first_chunk_tokens", "_last_token_ns", b"_last_token_ns", "_ttft_ns", b"_ttft_ns", "first_chunk_tokens", b"first_chunk_tokens", "last_token_ns", b"last_token_ns", "ttft_ns", b"ttft_ns"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_first_chunk_tokens", b"_first_chunk_tokens", "_last_token_ns", b"_last_token_ns", "_send_ns", b"_send_ns", "_send_time_unix_ns", b"_send_time_unix_ns", "_ttft_ns", b"_ttft_ns", "first_chunk_tokens", b"first_chunk_tokens", "last_token_ns", b"last_token_ns", "send_ns", b"send_ns", "send_time_unix_ns", b"send_time_unix_ns", "ttft_ns", b"ttft_ns"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_first_chunk_tokens", b"_first_chunk_tokens", "_last_token_ns", b"_last_token_ns", "_ttft_ns", b"_ttft_ns", "first_chunk_tokens", b"first_chunk_tokens", "last_token_ns", b"last_token_ns", "output_tokens", b"output_tokens", "prompt_tokens", b"prompt_tokens", "request_index", b"request_index", "round_index", b"round_index", "send_ns", b"send_ns", "send_time_unix_ns", b"send_time_unix_ns", "subject", b"subject", "ttft_ns", b"ttft_ns"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_first_chunk_tokens", b"_first_chunk_tokens", "_last_token_ns", b"_last_token_ns", "_send_ns", b"_send_ns", "_send_time_unix_ns", b"_send_time_unix_ns", "_ttft_ns", b"_ttft_ns", "boot_id", b"boot_id", "first_chunk_tokens", b"first_chunk_tokens", "last_token_ns", b"last_token_ns", "node", b"node", "output_tokens", b"output_tokens", "prompt_tokens", b"prompt_tokens", "request_index", b"request_index", "round_index", b"round_index", "send_ns", b"send_ns", "send_time_unix_ns", b"send_time_unix_ns", "subject", b"subject", "ttft_ns", b"ttft_ns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__first_chunk_tokens: _TypeAlias = _typing.Literal["first_chunk_tokens"]  # noqa: Y015
     _WhichOneofArgType__first_chunk_tokens: _TypeAlias = _typing.Literal["_first_chunk_tokens", b"_first_chunk_tokens"]  # noqa: Y015
     _WhichOneofReturnType__last_token_ns: _TypeAlias = _typing.Literal["last_token_ns"]  # noqa: Y015
     _WhichOneofArgType__last_token_ns: _TypeAlias = _typing.Literal["_last_token_ns", b"_last_token_ns"]  # noqa: Y015
+    _WhichOneofReturnType__send_ns: _TypeAlias = _typing.Literal["send_ns"]  # noqa: Y015
+    _WhichOneofArgType__send_ns: _TypeAlias = _typing.Literal["_send_ns", b"_send_ns"]  # noqa: Y015
+    _WhichOneofReturnType__send_time_unix_ns: _TypeAlias = _typing.Literal["send_time_unix_ns"]  # noqa: Y015
+    _WhichOneofArgType__send_time_unix_ns: _TypeAlias = _typing.Literal["_send_time_unix_ns", b"_send_time_unix_ns"]  # noqa: Y015
     _WhichOneofReturnType__ttft_ns: _TypeAlias = _typing.Literal["ttft_ns"]  # noqa: Y015
     _WhichOneofArgType__ttft_ns: _TypeAlias = _typing.Literal["_ttft_ns", b"_ttft_ns"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__first_chunk_tokens) -> _WhichOneofReturnType__first_chunk_tokens | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__last_token_ns) -> _WhichOneofReturnType__last_token_ns | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__send_ns) -> _WhichOneofReturnType__send_ns | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__send_time_unix_ns) -> _WhichOneofReturnType__send_time_unix_ns | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__ttft_ns) -> _WhichOneofReturnType__ttft_ns | None: ...
 
@@ -105,7 +125,7 @@ class MetricAggregate(_message.Message):
     """Where it is printed. At most 1024 characters."""
     @_builtins.property
     def value(self) -> _metric_pb2.Spread:
-        """The values, in the unit of the metric."""
+        """The values, in the unit of the metric. Required."""
 
     def __init__(
         self,
@@ -150,7 +170,7 @@ class CollectiveResult(_message.Message):
     bus_bandwidth_bytes_per_second: _builtins.float
     """Bus bandwidth as nccl-tests defines it, above 0 and at most 10^15."""
     error_count: _builtins.int
-    """Wrong values that the benchmark counted. Absent: not checked."""
+    """Wrong values that the benchmark counted, 0 to 2^62. Absent: not checked."""
     source: _builtins.str
     """Where it is printed. At most 1024 characters."""
     def __init__(
@@ -203,7 +223,7 @@ class TrainingStep(_message.Message):
     node_count: _builtins.int
     """Nodes, one rank each, 1 to 65536."""
     step_index: _builtins.int
-    """Number of the step in the job, from 0. Absent: the record is a mean."""
+    """Number of the step in the job, 0 to 2^62. Absent: the record is a mean."""
     step_seconds: _builtins.float
     """Step time, above 0 and at most 10^9. Absent: the source does not say."""
     samples_per_second: _builtins.float

@@ -51,17 +51,12 @@ class CreateRunRequest(_message.Message):
     SOURCE_FIELD_NUMBER: _builtins.int
     SETTINGS_FIELD_NUMBER: _builtins.int
     PREDICTION_FIELD_NUMBER: _builtins.int
-    REQUEST_ID_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """Id of the run: 1 to 64 of a-z, 0-9, `.`, `_` and `-`, starting with a letter or digit."""
     display_name: _builtins.str
     """What people call it. At most 256 characters."""
     source: _builtins.str
     """Where the records come from. At most 1024 characters."""
-    request_id: _builtins.str
-    """Stored with the run, so that a repetition can be recognised; at most 128 characters. It is not content: a
-    repetition may carry another one.
-    """
     @_builtins.property
     def settings(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Settings as words; limits stand at `Run.settings`."""
@@ -78,11 +73,10 @@ class CreateRunRequest(_message.Message):
         source: _builtins.str = ...,
         settings: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         prediction: _prediction_pb2.Prediction | None = ...,
-        request_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["prediction", b"prediction"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["display_name", b"display_name", "prediction", b"prediction", "request_id", b"request_id", "run_id", b"run_id", "settings", b"settings", "source", b"source"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["display_name", b"display_name", "prediction", b"prediction", "run_id", b"run_id", "settings", b"settings", "source", b"source"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -118,17 +112,17 @@ class GetRunRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    NAME_FIELD_NUMBER: _builtins.int
-    name: _builtins.str
+    RUN_FIELD_NUMBER: _builtins.int
+    run: _builtins.str
     """`runs/{run}`; the bare id is accepted."""
     def __init__(
         self,
         *,
-        name: _builtins.str = ...,
+        run: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -262,21 +256,21 @@ class SealRunRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    NAME_FIELD_NUMBER: _builtins.int
+    RUN_FIELD_NUMBER: _builtins.int
     EXPECTED_ROW_COUNT_FIELD_NUMBER: _builtins.int
-    name: _builtins.str
+    run: _builtins.str
     """`runs/{run}`; the bare id is accepted."""
     expected_row_count: _builtins.int
     """Rows of all kinds that must be stored, 0 or more; otherwise nothing is sealed. Absent: any count."""
     def __init__(
         self,
         *,
-        name: _builtins.str = ...,
+        run: _builtins.str = ...,
         expected_row_count: _builtins.int | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_expected_row_count", b"_expected_row_count", "expected_row_count", b"expected_row_count"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_expected_row_count", b"_expected_row_count", "expected_row_count", b"expected_row_count", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_expected_row_count", b"_expected_row_count", "expected_row_count", b"expected_row_count", "run", b"run"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__expected_row_count: _TypeAlias = _typing.Literal["expected_row_count"]  # noqa: Y015
     _WhichOneofArgType__expected_row_count: _TypeAlias = _typing.Literal["_expected_row_count", b"_expected_row_count"]  # noqa: Y015
@@ -314,17 +308,17 @@ class DeleteRunRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    NAME_FIELD_NUMBER: _builtins.int
-    name: _builtins.str
+    RUN_FIELD_NUMBER: _builtins.int
+    run: _builtins.str
     """`runs/{run}`; the bare id is accepted."""
     def __init__(
         self,
         *,
-        name: _builtins.str = ...,
+        run: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

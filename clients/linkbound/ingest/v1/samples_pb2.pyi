@@ -30,6 +30,7 @@ class SeriesDescriptor(_message.Message):
     PORT_FIELD_NUMBER: _builtins.int
     UNIT_BYTES_FIELD_NUMBER: _builtins.int
     COUNTER_BITS_FIELD_NUMBER: _builtins.int
+    BOOT_ID_FIELD_NUMBER: _builtins.int
     metric: _builtins.str
     """What is read, as the system names it: `port_xmit_data`. 1 to 128 characters."""
     node: _builtins.str
@@ -37,11 +38,15 @@ class SeriesDescriptor(_message.Message):
     device: _builtins.str
     """Device: `mlx5_0`, `eth0`. At most 128 characters."""
     port: _builtins.int
-    """Port of the device, from 1; 0 where it has none."""
+    """Port of the device, 1 to 10^6; 0 where it has none."""
     unit_bytes: _builtins.int
-    """Bytes of one count: 4 for `port_xmit_data`. 0 where it does not count bytes; at most 4096."""
+    """Bytes of one count, 0 to 4096: 4 for `port_xmit_data`, 0 where it does not count bytes."""
     counter_bits: _builtins.int
     """Bits after which the counter wraps: 32 or 64; 0 for a gauge."""
+    boot_id: _builtins.str
+    """Boot of the host, as `/proc/sys/kernel/random/boot_id` gives it: monotonic times of two boots do not compare. At
+    most 64 characters; empty where it is not known.
+    """
     def __init__(
         self,
         *,
@@ -51,10 +56,11 @@ class SeriesDescriptor(_message.Message):
         port: _builtins.int = ...,
         unit_bytes: _builtins.int = ...,
         counter_bits: _builtins.int = ...,
+        boot_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["counter_bits", b"counter_bits", "device", b"device", "metric", b"metric", "node", b"node", "port", b"port", "unit_bytes", b"unit_bytes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["boot_id", b"boot_id", "counter_bits", b"counter_bits", "device", b"device", "metric", b"metric", "node", b"node", "port", b"port", "unit_bytes", b"unit_bytes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -62,7 +68,9 @@ Global___SeriesDescriptor: _TypeAlias = SeriesDescriptor  # noqa: Y015
 
 @_typing.final
 class SampleColumns(_message.Message):
-    """Raw readings of one series as equal-length columns. Deltas: the first value absolute, then differences."""
+    """Raw readings of one series as equal-length columns. Deltas: the first value absolute, then differences, in 64-bit
+    two's complement: they wrap as machine integers do.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -123,6 +123,8 @@ class _EffectEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Effect.ValueTy
     """The choice of another collective algorithm with other bytes."""
     EFFECT_STRAGGLERS: _Effect.ValueType  # 12
     """Waiting for the slowest rank."""
+    EFFECT_LOGITS_GATHER: _Effect.ValueType  # 13
+    """Gathering the logits, which is counted apart."""
 
 class Effect(_Effect, metaclass=_EffectEnumTypeWrapper):
     """Something that exists in reality and not in the number. Values may be added."""
@@ -153,6 +155,8 @@ EFFECT_ALGORITHM_CHOICE: Effect.ValueType  # 11
 """The choice of another collective algorithm with other bytes."""
 EFFECT_STRAGGLERS: Effect.ValueType  # 12
 """Waiting for the slowest rank."""
+EFFECT_LOGITS_GATHER: Effect.ValueType  # 13
+"""Gathering the logits, which is counted apart."""
 Global___Effect: _TypeAlias = Effect  # noqa: Y015
 
 @_typing.final

@@ -51,7 +51,7 @@ Global___RateSource: _TypeAlias = RateSource  # noqa: Y015
 
 @_typing.final
 class Link(_message.Message):
-    """The network path of one rank. Give a rate; refine it with what is known. All rates are of one direction of one rank."""
+    """The network path of one rank: a line rate, a measured rate, or both. All rates are of one direction of one rank."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -60,7 +60,9 @@ class Link(_message.Message):
     PCIE_FUNCTION_COUNT_FIELD_NUMBER: _builtins.int
     MEASURED_BITS_PER_SECOND_FIELD_NUMBER: _builtins.int
     line_rate_bits_per_second: _builtins.int
-    """Data-sheet or assumed rate. 1 to 10^15. Taken as the effective payload rate unless a field below refines it."""
+    """Data-sheet or assumed rate. 1 to 10^15. Taken as the effective payload rate unless a field below refines it.
+    Absent: only the measured rate is known.
+    """
     roce_mtu_bytes: _builtins.int
     """RoCE path MTU in bytes, one of 256, 512, 1024, 2048, 4096. Absent: headers are not taken from the rate, and
     counter bytes assume 1024.
@@ -72,21 +74,25 @@ class Link(_message.Message):
     def __init__(
         self,
         *,
-        line_rate_bits_per_second: _builtins.int = ...,
+        line_rate_bits_per_second: _builtins.int | None = ...,
         roce_mtu_bytes: _builtins.int | None = ...,
         pcie_function_count: _builtins.int | None = ...,
         measured_bits_per_second: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_measured_bits_per_second", b"_measured_bits_per_second", "_pcie_function_count", b"_pcie_function_count", "_roce_mtu_bytes", b"_roce_mtu_bytes", "measured_bits_per_second", b"measured_bits_per_second", "pcie_function_count", b"pcie_function_count", "roce_mtu_bytes", b"roce_mtu_bytes"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_line_rate_bits_per_second", b"_line_rate_bits_per_second", "_measured_bits_per_second", b"_measured_bits_per_second", "_pcie_function_count", b"_pcie_function_count", "_roce_mtu_bytes", b"_roce_mtu_bytes", "line_rate_bits_per_second", b"line_rate_bits_per_second", "measured_bits_per_second", b"measured_bits_per_second", "pcie_function_count", b"pcie_function_count", "roce_mtu_bytes", b"roce_mtu_bytes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_measured_bits_per_second", b"_measured_bits_per_second", "_pcie_function_count", b"_pcie_function_count", "_roce_mtu_bytes", b"_roce_mtu_bytes", "line_rate_bits_per_second", b"line_rate_bits_per_second", "measured_bits_per_second", b"measured_bits_per_second", "pcie_function_count", b"pcie_function_count", "roce_mtu_bytes", b"roce_mtu_bytes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_line_rate_bits_per_second", b"_line_rate_bits_per_second", "_measured_bits_per_second", b"_measured_bits_per_second", "_pcie_function_count", b"_pcie_function_count", "_roce_mtu_bytes", b"_roce_mtu_bytes", "line_rate_bits_per_second", b"line_rate_bits_per_second", "measured_bits_per_second", b"measured_bits_per_second", "pcie_function_count", b"pcie_function_count", "roce_mtu_bytes", b"roce_mtu_bytes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__line_rate_bits_per_second: _TypeAlias = _typing.Literal["line_rate_bits_per_second"]  # noqa: Y015
+    _WhichOneofArgType__line_rate_bits_per_second: _TypeAlias = _typing.Literal["_line_rate_bits_per_second", b"_line_rate_bits_per_second"]  # noqa: Y015
     _WhichOneofReturnType__measured_bits_per_second: _TypeAlias = _typing.Literal["measured_bits_per_second"]  # noqa: Y015
     _WhichOneofArgType__measured_bits_per_second: _TypeAlias = _typing.Literal["_measured_bits_per_second", b"_measured_bits_per_second"]  # noqa: Y015
     _WhichOneofReturnType__pcie_function_count: _TypeAlias = _typing.Literal["pcie_function_count"]  # noqa: Y015
     _WhichOneofArgType__pcie_function_count: _TypeAlias = _typing.Literal["_pcie_function_count", b"_pcie_function_count"]  # noqa: Y015
     _WhichOneofReturnType__roce_mtu_bytes: _TypeAlias = _typing.Literal["roce_mtu_bytes"]  # noqa: Y015
     _WhichOneofArgType__roce_mtu_bytes: _TypeAlias = _typing.Literal["_roce_mtu_bytes", b"_roce_mtu_bytes"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__line_rate_bits_per_second) -> _WhichOneofReturnType__line_rate_bits_per_second | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__measured_bits_per_second) -> _WhichOneofReturnType__measured_bits_per_second | None: ...
     @_typing.overload

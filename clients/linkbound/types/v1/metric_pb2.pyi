@@ -92,11 +92,11 @@ class Spread(_message.Message):
     MAXIMUM_FIELD_NUMBER: _builtins.int
     ROUND_COUNT_FIELD_NUMBER: _builtins.int
     mean: _builtins.float
-    """Mean over the rounds."""
+    """Mean over the rounds. Above 0 and at most 10^18."""
     minimum: _builtins.float
-    """Smallest round. Absent: the source does not say."""
+    """Smallest round. Above 0 and not above the mean. Absent: the source does not say."""
     maximum: _builtins.float
-    """Largest round. Absent: the source does not say."""
+    """Largest round. At most 10^18 and not below the mean. Absent: the source does not say."""
     round_count: _builtins.int
     """Rounds behind the mean, 1 to 10^9. Absent: the source does not say."""
     def __init__(

@@ -122,18 +122,18 @@ class TransferModel(_message.Message):
     ASSUMED_BYTES_PER_SECOND_FIELD_NUMBER: _builtins.int
     ASSUMED_SOURCE_FIELD_NUMBER: _builtins.int
     fixed_seconds: _builtins.float
-    """Seconds that do not depend on the bandwidth; may be negative where the metric is a difference."""
-    sent_bytes_per_rank: _builtins.float
-    """Bytes that one rank sends, 0 to 10^19."""
+    """Seconds that do not depend on the bandwidth, -10^12 to 10^12; may be negative where the metric is a difference."""
+    sent_bytes_per_rank: _builtins.int
+    """Bytes that one rank sends, 0 to 2^63 - 1."""
     assumed_bytes_per_second: _builtins.float
-    """Effective bandwidth that the prediction used: one direction of one rank."""
+    """Effective bandwidth that the prediction used: one direction of one rank. 0 to 10^30."""
     assumed_source: _builtins.str
     """Where the assumed bandwidth comes from, for people: `nccl-tests busbw`, `given rate`. At most 256 characters."""
     def __init__(
         self,
         *,
         fixed_seconds: _builtins.float = ...,
-        sent_bytes_per_rank: _builtins.float = ...,
+        sent_bytes_per_rank: _builtins.int = ...,
         assumed_bytes_per_second: _builtins.float = ...,
         assumed_source: _builtins.str = ...,
     ) -> None: ...
@@ -157,7 +157,7 @@ class Baseline(_message.Message):
     """Run that measured it, `runs/{run}`; empty where it came from elsewhere."""
     @_builtins.property
     def value(self) -> _metric_pb2.Spread:
-        """The value, in the unit of the metric."""
+        """The value, in the unit of the metric. Required."""
 
     def __init__(
         self,

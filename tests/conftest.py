@@ -1,0 +1,21 @@
+"""What every test runs under.
+
+Log lines as a server writes them, so that a traceback never renders local variables. A profile of Hypothesis: machines
+differ, so nothing is timed.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from serving.logging import configure_logging
+from serving.settings import LogFormat, LogLevel
+
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _logging() -> None:
+    configure_logging(LogFormat.CONSOLE, LogLevel.DEBUG)

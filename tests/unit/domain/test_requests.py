@@ -1,0 +1,122 @@
+"""Rules of requests between fields and of the types that they hold."""
+
+from typing import Any
+
+import attrs
+import pytest
+
+from linkbound.domain.errors import InvalidArgumentError
+from linkbound.domain.estimate import Basis, Constraint, Effect, Estimate
+from linkbound.domain.link import Link, RateSource, ResolvedLink
+from linkbound.domain.link_comparison import EmulatedLink, LinkComparisonRequest
+from linkbound.domain.metric import Metric
+from linkbound.domain.prediction import PredictedValue, Prediction, TransferModel
+from linkbound.domain.records import RequestRecord
+from linkbound.domain.rules import violations_of
+from linkbound.domain.run import CreateRunRequest
+from linkbound.domain.samples import SeriesDescriptor
+from linkbound.domain.tp_projection import TpProjectionRequest
+from linkbound.domain.workload import DecodeWorkload, PrefillWorkload
+
+LINK = Link(line_rate_bits_per_second=10**9)
+PREFILL = PrefillWorkload(model="m", tensor_parallel_size=2, prompt_tokens=1)
+DECODE = DecodeWorkload(model="m", tensor_parallel_size=2)
+
+
+def broken(value: attrs.AttrsInstance) -> list[str]:
+    return [violation.field for violation in violations_of(value)]
+
+
+def test_some_rate_of_a_link_is_known() -> None:
+    assert broken(LINK) == []
+    assert broken(Link(measured_bits_per_second=1)) == []
+    assert broken(Link(line_rate_bits_per_second=1, measured_bits_per_second=2)) == []
+    assert broken(Link(roce_mtu_bytes=1024)) == ["line_rate_bits_per_second"]
+    assert broken(Link(line_rate_bits_per_second=0, measured_bits_per_second=5)) == ["line_rate_bits_per_second"]
+
+
+def test_a_byte_has_eight_bits() -> None:
+    link = ResolvedLink(
+        link=LINK, effective_bits_per_second=109_000_000_000, rate_source=RateSource.GIVEN, roce_mtu_bytes=1024
+    )
+    assert link.effective_bytes_per_second == 13_625_000_000
+
+
+@pytest.mark.parametrize(
+    ("prefill", "decode", "fields"),
+    [(None, None, ["prefill"]), (PREFILL, DECODE, ["decode"]), (PREFILL, None, []), (None, DECODE, [])],
+)
+def test_links_are_compared_for_one_workload(
+    prefill: PrefillWorkload | None, decode: DecodeWorkload | None, fields: list[str]
+) -> None:
+    found: list[str] = []
+    try:
+        request = LinkComparisonRequest(prefill=prefill, decode=decode, old_link=LINK, new_link=LINK)
+    except InvalidArgumentError as error:
+        found = [violation.field for violation in error.field_violations]
+    else:
+        assert request.workload is (prefill or decode)
+    assert found == fields
+
+
+def test_an_emulation_goes_with_a_prefill_and_a_baseline() -> None:
+    emulation = EmulatedLink(link=LINK, ttft_seconds=1.0)
+    with pytest.raises(InvalidArgumentError) as caught:
+        LinkComparisonRequest(decode=DECODE, old_link=LINK, new_link=LINK, emulation=emulation)
+    assert [violation.field for violation in caught.value.field_violations] == ["emulation", "baseline_seconds"]
+
+
+def test_each_size_has_a_violation_of_its_own() -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        TpProjectionRequest(
+            workload=PREFILL, baseline_ttft_seconds=1.0, link=LINK, to_link=LINK, tensor_parallel_sizes=(0, 2, 4097)
+        )
+    fields = [violation.field for violation in caught.value.field_violations]
+    assert fields == ["tensor_parallel_sizes[0]", "tensor_parallel_sizes[2]"]
+
+
+ESTIMATE = Estimate(lower=0.0, expected=1.0, upper=2.0)
+
+
+@pytest.mark.parametrize(
+    ("damaged", "field"),
+    [
+        (attrs.evolve(ESTIMATE, lower_basis=Basis.UNKNOWN), "lower_basis"),
+        (attrs.evolve(ESTIMATE, expected_basis=Basis.UNKNOWN), "expected_basis"),
+        (attrs.evolve(ESTIMATE, upper_basis=Basis.UNKNOWN), "upper_basis"),
+        (attrs.evolve(ESTIMATE, binding_constraint=Constraint.UNKNOWN), "binding_constraint"),
+        (attrs.evolve(ESTIMATE, effects_left_out=(Effect.RATE_RAMP, Effect.UNKNOWN)), "effects_left_out[1]"),
+        (attrs.evolve(ESTIMATE, effects_left_out=(Effect.UNSPECIFIED,)), "effects_left_out[0]"),
+    ],
+)
+def test_a_prediction_that_an_older_client_did_not_understand_is_not_frozen(damaged: Estimate, field: str) -> None:
+    values = (PredictedValue(metric=Metric.TTFT_SECONDS, subject="P1", estimate=damaged),)
+    with pytest.raises(InvalidArgumentError) as caught:
+        CreateRunRequest(run_id="r", prediction=Prediction(estimator_version="1", values=values))
+    assert [violation.field for violation in caught.value.field_violations] == [
+        f"prediction.values[0].estimate.{field}"
+    ]
+
+
+@pytest.mark.parametrize("sent_bytes", [0, 2**63 - 1])
+def test_sent_bytes_are_whole_numbers_of_64_bits(sent_bytes: int) -> None:
+    model = TransferModel(fixed_seconds=0.0, sent_bytes_per_rank=sent_bytes, assumed_bytes_per_second=1.0)
+    assert broken(model) == []
+    assert broken(attrs.evolve(model, sent_bytes_per_rank=2**63)) == ["sent_bytes_per_rank"]
+    half: Any = 1.5
+    assert broken(attrs.evolve(model, sent_bytes_per_rank=half)) == ["sent_bytes_per_rank"]
+
+
+def test_a_request_record_may_lack_its_clocks() -> None:
+    record = RequestRecord(subject="P1", round_index=0, request_index=0, prompt_tokens=1, output_tokens=1)
+    assert (record.send_ns, record.send_time_unix_ns, record.node, record.boot_id) == (None, None, "", "")
+    assert broken(record) == []
+    assert broken(attrs.evolve(record, send_ns=0, send_time_unix_ns=0, node="n" * 256, boot_id="b" * 64)) == []
+    wrong = attrs.evolve(record, send_ns=-1, send_time_unix_ns=-1, node="n" * 257, boot_id="b" * 65)
+    assert broken(wrong) == ["send_ns", "send_time_unix_ns", "node", "boot_id"]
+
+
+def test_a_series_may_name_the_boot_of_its_clock() -> None:
+    series = SeriesDescriptor(metric="port_xmit_data", node="n")
+    assert broken(attrs.evolve(series, boot_id="b" * 64)) == []
+    assert broken(attrs.evolve(series, boot_id="b" * 65)) == ["boot_id"]
