@@ -25,6 +25,12 @@ made_from() {
   cat "$1"
 }
 
+# An interpreter that is named is the one to use; the default one may be any that the environment has.
+has_named_interpreter() {
+  [ "$python" = python3 ] ||
+    [ "$("$python" -c 'import sys; print(sys.base_prefix)' 2>&1)" = "$("$venv/bin/python" -c 'import sys; print(sys.base_prefix)')" ]
+}
+
 check_python() {
   command -v "$python" >/dev/null 2>&1 ||
     fail "$python not found: install the Debian packages python3 and python3-venv"
@@ -55,7 +61,8 @@ install_project() {
 }
 
 # The interpreter may have gone with an upgrade of the system: then the environment is dead.
-{ cmp -s <(made_from "$lock") "$lock_stamp" && "$venv/bin/python" -c ''; } || install_lock
+{ cmp -s <(made_from "$lock") "$lock_stamp" && "$venv/bin/python" -c '' && has_named_interpreter; } ||
+  install_lock
 if [ "$with_project" = --with-project ]; then
   cmp -s <(made_from pyproject.toml) "$project_stamp" || install_project
 fi

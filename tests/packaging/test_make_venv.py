@@ -41,12 +41,12 @@ def bare_path(tmp_path: Path) -> Path:
     return folder
 
 
-def make_venv(folder: Path, path: Path) -> subprocess.CompletedProcess[str]:
+def make_venv(folder: Path, path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     folder.joinpath("requirements.lock").touch()
     return subprocess.run(
         [SCRIPT, "venv", "requirements.lock"],
         cwd=folder,
-        env={"PATH": str(path)},
+        env={"PATH": str(path), **environment},
         capture_output=True,
         text=True,
         check=False,
@@ -84,6 +84,20 @@ def test_an_environment_made_from_the_same_lock_is_left_alone(tmp_path: Path, ba
     venv.joinpath(".made-from").write_text(f"{tmp_path}\n", encoding="utf-8")
     result = make_venv(tmp_path, bare_path)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(("prefix", "kept"), [("/usr", True), ("/opt/other", False)])
+def test_an_interpreter_that_is_named_is_the_one_that_is_used(
+    tmp_path: Path, bare_path: Path, prefix: str, kept: bool
+) -> None:
+    venv = tmp_path / "venv"
+    venv.joinpath("bin").mkdir(parents=True)
+    write_executable(venv / "bin" / "python", "#!/bin/bash\necho /usr\n")
+    write_executable(bare_path / "python3.99", f"#!/bin/bash\necho {prefix}\n[[ $* != *version_info* ]]\n")
+    venv.joinpath(".made-from").write_text(f"{tmp_path}\n", encoding="utf-8")
+    result = make_venv(tmp_path, bare_path, PYTHON="python3.99")
+    assert (result.returncode == 0) == kept
+    assert ("is too old" in result.stderr) != kept
 
 
 @pytest.mark.parametrize("stamp", ["{folder}\nattrs==1.0\n", "/elsewhere\n", None])

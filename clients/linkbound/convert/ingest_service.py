@@ -100,7 +100,7 @@ def append_request_from_proto(message: AppendRequestMessage) -> AppendRequest:
 
 
 def append_response_to_proto(committed_sequence_number: int, request: AppendRequestMessage) -> AppendResponseMessage:
-    """The answer to `request`: the highest number of its writer that is stored."""
+    """The answer to `request`: its own number, below which everything of its writer is stored too."""
     match request:
         case ingest_service_pb2.AppendRequestRecordsRequest():
             return ingest_service_pb2.AppendRequestRecordsResponse(committed_sequence_number=committed_sequence_number)
@@ -117,7 +117,7 @@ def append_response_to_proto(committed_sequence_number: int, request: AppendRequ
 
 
 def append_response_from_proto(message: AppendResponseMessage) -> int:
-    """The highest number of the writer that is stored, from the answer to an append."""
+    """The number of an append that is stored, and everything below it, from its answer."""
     return message.committed_sequence_number
 
 

@@ -79,7 +79,7 @@ class StreamLimits:
 
 @frozen(kw_only=True)
 class BatchOutcome:
-    """A batch is durable: the highest stored number, and how many of its samples were not stored and why."""
+    """A batch is durable, and so is everything below its number: how many of its samples were not stored and why."""
 
     committed_sequence_number: int
     rejected_sample_count: int = 0

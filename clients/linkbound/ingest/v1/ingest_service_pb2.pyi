@@ -317,7 +317,7 @@ class AppendRequestRecordsResponse(_message.Message):
 
     COMMITTED_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
     committed_sequence_number: _builtins.int
-    """Highest number of the writer that is stored."""
+    """Number of this append: it is stored, and so is every lower one of the writer."""
     def __init__(
         self,
         *,
@@ -375,7 +375,7 @@ class AppendMetricAggregatesResponse(_message.Message):
 
     COMMITTED_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
     committed_sequence_number: _builtins.int
-    """Highest number of the writer that is stored."""
+    """Number of this append: it is stored, and so is every lower one of the writer."""
     def __init__(
         self,
         *,
@@ -433,7 +433,7 @@ class AppendCollectiveResultsResponse(_message.Message):
 
     COMMITTED_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
     committed_sequence_number: _builtins.int
-    """Highest number of the writer that is stored."""
+    """Number of this append: it is stored, and so is every lower one of the writer."""
     def __init__(
         self,
         *,
@@ -491,7 +491,7 @@ class AppendTrainingStepsResponse(_message.Message):
 
     COMMITTED_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
     committed_sequence_number: _builtins.int
-    """Highest number of the writer that is stored."""
+    """Number of this append: it is stored, and so is every lower one of the writer."""
     def __init__(
         self,
         *,
