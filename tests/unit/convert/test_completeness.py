@@ -49,8 +49,8 @@ FILES: tuple[FileDescriptor, ...] = tuple(
 
 # What the generic pairs cannot show, and where it is held instead.
 ELSEWHERE = {
-    "StreamSamplesRequest": "an envelope of other messages: tests/integration/test_servers_stream.py",
-    "StreamSamplesResponse": "an envelope of other messages: tests/integration/test_servers_stream.py",
+    "StreamSamplesRequest": "an envelope of other messages: tests/integration/sample_stream",
+    "StreamSamplesResponse": "an envelope of other messages: tests/integration/sample_stream",
     "SampleColumnSet": "the columns of a batch as its only content so far: the pair of SampleBatch",
     "BatchError": "carries a status, which the error table makes: tests/unit/serving/test_errors.py",
     "AppendRequestRecordsRequest": "one function for four kinds: test_an_append_of_each_kind_comes_back",

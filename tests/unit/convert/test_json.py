@@ -24,7 +24,8 @@ from linkbound.estimator.v1.estimator_service_pb2 import (
 from linkbound.ingest.v1.ingest_service_pb2 import SampleBatch
 from linkbound.ingest.v1.run_pb2 import Run
 from linkbound.types.v1.estimate_pb2 import BASIS_FORMULA, EFFECT_RATE_RAMP, Estimate
-from tests.strategies import Fill, of_type
+from tests.strategies.by_type import of_type
+from tests.strategies.values import Fill
 from tests.unit.convert.converters import Pair, message_pairs
 
 # Two take what no strategy draws, and a Timestamp alone is a text, not an object.

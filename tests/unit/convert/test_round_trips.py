@@ -17,17 +17,10 @@ from linkbound.convert.ingest_service import (
 from linkbound.convert.run import settings_from_proto, settings_to_proto
 from linkbound.domain.records import AppendRequest
 from linkbound.domain.samples import StreamLimits
-from tests.strategies import (
-    IDS,
-    INT32,
-    INT64,
-    RECORDS,
-    Fill,
-    append_requests,
-    of_type,
-    settings_of_runs,
-    unset_fields,
-)
+from tests.strategies.by_type import of_type
+from tests.strategies.ingest import RECORDS, append_requests, settings_of_runs
+from tests.strategies.messages import unset_fields
+from tests.strategies.values import IDS, INT32, INT64, Fill
 from tests.unit.convert.converters import Pair, message_pairs
 
 # Shrinking values of this size takes minutes and explains little.

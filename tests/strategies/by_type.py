@@ -1,0 +1,150 @@
+"""Values of every domain type for Hypothesis, derived from the attrs classes.
+
+Integers take their range from the proto field of the same name, so that extremes of the wire are drawn. Types with
+rules have their own strategies in the modules beside this one, which keep the rules. `Fill.FULL` leaves nothing at its
+default: every optional is there, every sequence has entries, nothing is zero or empty; it shows that no field is
+forgotten.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from hypothesis import strategies as st
+
+from linkbound.domain.catalog import Collective, Hardware, HardwareRequest, Model, ModelRequest
+from linkbound.domain.collective import CollectiveRequest
+from linkbound.domain.estimate import Estimate
+from linkbound.domain.link import Link
+from linkbound.domain.link_comparison import EmulatedLink, LinkComparisonRequest
+from linkbound.domain.metric import Spread
+from linkbound.domain.paging import Page, PageRequest
+from linkbound.domain.prediction import Baseline, PredictedValue, Prediction, TransferModel
+from linkbound.domain.prefill import PrefillRequest
+from linkbound.domain.records import AppendRequest
+from linkbound.domain.run import CreateRunRequest, RunRequest, SealRunRequest, Setting
+from linkbound.domain.samples import OpenStreamRequest, SampleBatch, SampleColumns, SeriesDescriptor
+from linkbound.domain.tp_projection import TpProjectionRequest
+from linkbound.domain.training import TrainingStepRequest
+from linkbound.domain.workload import DecodeWorkload, PrefillWorkload
+from tests.strategies.estimator import (
+    collective_requests,
+    collectives,
+    decode_workloads,
+    emulated_links,
+    hardware,
+    link_comparison_requests,
+    links,
+    models,
+    page_requests,
+    prefill_requests,
+    prefill_workloads,
+    tp_projection_requests,
+    training_step_requests,
+)
+from tests.strategies.ingest import (
+    RECORDS,
+    append_requests,
+    create_run_requests,
+    open_stream_requests,
+    sample_batches,
+    sample_columns,
+    seal_run_requests,
+    series,
+    settings_of_runs,
+)
+from tests.strategies.predictions import baselines, estimates, predicted_values, predictions, spreads, transfer_models
+from tests.strategies.values import IDS, INT32, INT64, Fill, Strategy, maybe, of_plain_type, texts, tuples_of, wholes
+
+OWN: dict[type, Callable[[Fill], Strategy]] = {
+    **RECORDS,
+    AppendRequest: append_requests,
+    Baseline: baselines,
+    Collective: collectives,
+    CollectiveRequest: collective_requests,
+    CreateRunRequest: create_run_requests,
+    DecodeWorkload: decode_workloads,
+    EmulatedLink: emulated_links,
+    Estimate: estimates,
+    Hardware: hardware,
+    HardwareRequest: lambda _fill: st.builds(HardwareRequest, hardware=IDS),
+    Link: links,
+    LinkComparisonRequest: link_comparison_requests,
+    Model: models,
+    ModelRequest: lambda _fill: st.builds(ModelRequest, model=IDS),
+    OpenStreamRequest: open_stream_requests,
+    PageRequest: page_requests,
+    PredictedValue: predicted_values,
+    Prediction: predictions,
+    PrefillRequest: prefill_requests,
+    PrefillWorkload: prefill_workloads,
+    RunRequest: lambda _fill: st.builds(RunRequest, run=IDS),
+    SampleBatch: sample_batches,
+    SampleColumns: sample_columns,
+    SealRunRequest: seal_run_requests,
+    SeriesDescriptor: series,
+    Spread: spreads,
+    TpProjectionRequest: tp_projection_requests,
+    TrainingStepRequest: training_step_requests,
+    TransferModel: transfer_models,
+}
+"""Types whose rules, or whose columns, a value drawn by type alone would not keep."""
+
+
+RESOURCE_FIELDS = {"model", "run", "run_id", "model_id", "hardware_id"}
+"""Text fields that hold the id of a resource."""
+
+
+def of_type(fill: Fill, hint: Any, descriptor: Descriptor | None) -> Strategy:
+    """Values of the type `hint`; `descriptor` is the message that holds them."""
+    if typing.get_args(hint):
+        return _of_generic_type(fill, hint, descriptor)
+    if hint in OWN:
+        return OWN[hint](fill)
+    if attrs.has(hint):
+        return of_class(fill, hint, descriptor)
+    return of_plain_type(fill, hint)
+
+
+def _of_generic_type(fill: Fill, hint: Any, descriptor: Descriptor | None) -> Strategy:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is tuple and arguments[0] is Setting:
+        return settings_of_runs(fill)
+    if origin is tuple:
+        return tuples_of(fill, of_type(fill, arguments[0], descriptor))
+    if origin is Page:
+        entries = tuples_of(fill, of_type(fill, arguments[0], None))
+        return st.builds(Page, entries=entries, next_page_token=texts(fill))
+    kinds = [of_type(fill, argument, descriptor) for argument in arguments if argument is not type(None)]
+    return maybe(fill, st.one_of(*kinds)) if type(None) in arguments else st.one_of(*kinds)
+
+
+def of_class(fill: Fill, kind: type[Any], descriptor: Descriptor | None) -> Strategy:
+    """Values of the attrs class `kind`, for a message of type `descriptor`."""
+    hints = typing.get_type_hints(kind)
+    proto_fields = descriptor.fields_by_name if descriptor is not None else {}
+    return st.builds(
+        kind,
+        **{
+            attribute.name: _of_field(fill, attribute.name, hints[attribute.name], proto_fields.get(attribute.name))
+            for attribute in attrs.fields(kind)
+        },
+    )
+
+
+def _of_field(fill: Fill, name: str, hint: Any, proto_field: FieldDescriptor | None) -> Strategy:
+    if hint is str and name in RESOURCE_FIELDS:
+        return IDS
+    if hint in {int, int | None}:
+        limits = INT64 if proto_field is not None and _is_64_bits(proto_field) else INT32
+        numbers = wholes(fill, *limits)
+        return numbers if hint is int else maybe(fill, numbers)
+    return of_type(fill, hint, proto_field.message_type if proto_field is not None else None)
+
+
+def _is_64_bits(field: FieldDescriptor) -> bool:
+    return field.cpp_type == FieldDescriptor.CPPTYPE_INT64
