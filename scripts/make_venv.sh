@@ -28,7 +28,7 @@ made_from() {
 # An interpreter that is named is the one to use; the default one may be any that the environment has.
 has_named_interpreter() {
   [ "$python" = python3 ] ||
-    [ "$("$python" -c 'import sys; print(sys.base_prefix)' 2>&1)" = "$("$venv/bin/python" -c 'import sys; print(sys.base_prefix)')" ]
+    [ "$("$python" -c 'import sys; print(sys.version, sys.base_prefix)' 2>&1)" = "$("$venv/bin/python" -c 'import sys; print(sys.version, sys.base_prefix)')" ]
 }
 
 check_python() {

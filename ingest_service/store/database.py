@@ -7,6 +7,7 @@ import re
 import uuid
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 
 import duckdb
 
@@ -34,10 +35,13 @@ def open_database(settings: StoreSettings, clock: Callable[[], datetime]) -> duc
         ResourceExhaustedError: DISK_FULL.
     """
     path = settings.path
+    is_new = not path.exists()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = duckdb.connect(str(path), config=_config(settings))
     except (OSError, duckdb.Error) as error:
+        if is_new and _NO_SPACE in str(error):
+            _remove_empty(path)
         raise _open_error(settings, error) from error
     try:
         migrate(connection, shipped_migrations(), clock)
@@ -50,6 +54,12 @@ def open_database(settings: StoreSettings, clock: Callable[[], datetime]) -> duc
         connection.close()
         raise
     return connection
+
+
+def _remove_empty(path: Path) -> None:
+    """Removes what a full disk left of a new file: DuckDB takes no file without content for a database."""
+    if path.exists() and path.stat().st_size == 0:
+        path.unlink()
 
 
 def broken_error(cause: BaseException) -> Error:

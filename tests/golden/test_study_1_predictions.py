@@ -265,3 +265,10 @@ def test_section_10_projection_over_tensor_parallel_sizes(size: str) -> None:
     printed = STUDY["10"]["percent"][size]
     assert as_printed(upper(projection.extra_ttft_fraction) * 100, printed) == printed
     assert projection.feasible
+
+
+def test_section_7_2_parameters_of_the_model_with_its_mtp_layer() -> None:
+    model = default_estimator().get_model("glm-5.3")
+    assert model.total_parameters is not None
+    assert model.mtp_parameters is not None
+    assert round((model.total_parameters + model.mtp_parameters) / 1e9) == 753

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -68,6 +69,23 @@ def test_a_reader_that_goes_away_is_met_in_silence(arguments: list[str]) -> None
     assert reader.stdin is not None
     reader.stdin.close()
     assert (result.returncode, result.stderr) == (1, "")
+
+
+@pytest.mark.parametrize("arguments", [PREFILL, [*PREFILL, "--json"], ["models", "list"]])
+def test_an_output_that_is_full_or_closed_is_named(arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run(
+            [COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment()
+        )
+    assert (result.returncode, result.stderr) == (1, "linkbound: standard output: No space left on device\n")
+    closed = subprocess.run(
+        ["/bin/sh", "-c", '"$@" >&-', "sh", COMMAND, *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        env=environment(),
+    )
+    assert (closed.returncode, closed.stderr) == (1, "linkbound: standard output is closed\n")
 
 
 def test_a_terminal_without_the_letters_gets_stand_ins() -> None:

@@ -167,6 +167,27 @@ def test_a_disk_that_is_full_at_the_opening_is_named(
     assert (caught.value.reason, caught.value.retry_delay_seconds) == ("DISK_FULL", None)
 
 
+@pytest.mark.parametrize("content", [b"", b"something"], ids=["empty", "partly written"])
+def test_a_full_disk_leaves_no_empty_file_behind_and_touches_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    file = tmp_path / "linkbound.duckdb"
+
+    def connect(*arguments: object, **options: object) -> None:
+        file.write_bytes(content)
+        raise duckdb.IOException(NO_SPACE)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(duckdb, "connect", connect)
+        with pytest.raises(ResourceExhaustedError):
+            opened(tmp_path)
+        assert file.exists() == bool(content)
+        file.touch()
+        with pytest.raises(ResourceExhaustedError):
+            opened(tmp_path)
+        assert file.exists()
+
+
 def test_the_file_has_the_storage_version_that_every_supported_release_reads(
     connection: duckdb.DuckDBPyConnection,
 ) -> None:

@@ -50,8 +50,11 @@ def run(arguments: Sequence[str]) -> int:
         failure = _failure(error)
         report(failure.message)
         return failure.exit_code
-    except BrokenPipeError:
-        _leave_the_pipe()
+    except OSError as error:
+        # A reader that went away is no failure to speak of. What has no name is standard output.
+        if not isinstance(error, BrokenPipeError):
+            report(f"{error.filename or 'standard output'}: {error.strerror}")
+        _leave_stdout()
         return OTHER
     except Exception as error:
         if os.environ.get("LINKBOUND_DEBUG"):
@@ -63,6 +66,9 @@ def run(arguments: Sequence[str]) -> int:
 
 def main() -> None:
     """The console script."""
+    if sys.stdout is None:
+        report("standard output is closed")
+        sys.exit(OTHER)
     sys.exit(run(sys.argv[1:]))
 
 
@@ -72,8 +78,8 @@ def _failure(error: click.ClickException | Error | Failure) -> Failure:
     return usage_failure(error) if isinstance(error, click.ClickException) else error
 
 
-def _leave_the_pipe() -> None:
-    """Points stdout at nothing, or the interpreter would complain while it flushes at exit."""
+def _leave_stdout() -> None:
+    """Points stdout at nothing, or the interpreter would complain while it flushes what cannot be written at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -29,7 +29,7 @@ LINK_FIELDS = {
 _REFINEMENTS = {
     "roce-mtu": (WHOLE, f"RoCE path MTU in bytes, one of {', '.join(map(str, ROCE_MTUS_BYTES))}"),
     "pcie-functions": (WHOLE, "PCIe functions in use, each a Gen5 x4 path"),
-    "measured": (RATE, "a measured payload rate; it always wins"),
+    "measured": (RATE, "a measured payload rate; it always wins, and may stand alone"),
 }
 
 
@@ -58,19 +58,18 @@ def links_option(*, to_link_required: bool = False) -> Callable[[Command], Comma
             link, to_link = _link(values, ""), _link(values, "to_")
             if link is None:
                 raise click.UsageError("--link: is missing")
+            if to_link is None and to_link_required:
+                raise click.UsageError("--to-link: is missing")
             return function(links=Links(link, to_link), **values)
 
         decorated: Any = wrapper
         for prefix, of in (("to-", "--to-link"), ("", "--link")):
             for name, (kind, text) in reversed(_REFINEMENTS.items()):
                 decorated = click.option(f"--{prefix}{name}", type=kind, help=f"{of}: {text}.")(decorated)
-        decorated = click.option("--to-link", type=RATE, required=to_link_required, help="A link to change to.")(
-            decorated
-        )
+        decorated = click.option("--to-link", type=RATE, help="A link to change to.")(decorated)
         decorated = click.option(
             "--link",
             type=RATE,
-            required=True,
             help="Link of every rank, one direction: 200g is 200e9 bit/s, 22.14GB/s is 22.14e9 bytes/s.",
         )(decorated)
         return cast(Command, decorated)
@@ -120,10 +119,11 @@ def _link(values: dict[str, Any], prefix: str) -> Link | None:
     rate = values.pop(f"{prefix}link")
     roce_mtu, functions = values.pop(f"{prefix}roce_mtu"), values.pop(f"{prefix}pcie_functions")
     measured = values.pop(f"{prefix}measured")
-    if rate is None:
-        for name, value in (("roce-mtu", roce_mtu), ("pcie-functions", functions), ("measured", measured)):
+    if rate is None and measured is None:
+        dashed = prefix.replace("_", "-")
+        for name, value in (("roce-mtu", roce_mtu), ("pcie-functions", functions)):
             if value is not None:
-                raise click.UsageError(f"--{prefix.replace('_', '-')}{name}: needs --to-link")
+                raise click.UsageError(f"--{dashed}{name}: needs --{dashed}link or --{dashed}measured")
         return None
     return Link(
         line_rate_bits_per_second=rate,

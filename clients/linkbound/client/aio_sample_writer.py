@@ -68,7 +68,10 @@ class AsyncSampleWriter:
 
     @property
     def rejected(self) -> int:
-        """Samples that the service did not store because they are bad; `rejection_message` says why."""
+        """Samples that the service did not store because they are bad; `rejection_message` says why.
+
+        Those of a batch whose acknowledgement was lost with a connection are missing; the store's ledger has them.
+        """
         return self._window.rejected_sample_count
 
     @property

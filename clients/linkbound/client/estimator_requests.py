@@ -15,6 +15,7 @@ from linkbound.domain.link import Link
 from linkbound.domain.link_comparison import EmulatedLink, LinkComparisonRequest
 from linkbound.domain.prefill import PrefillRequest
 from linkbound.domain.quantities import parse_rate_bits_per_second
+from linkbound.domain.rules import as_tuple, shown
 from linkbound.domain.tp_projection import TpProjectionRequest
 from linkbound.domain.training import TrainingStepRequest
 from linkbound.domain.workload import DecodeWorkload, PrefillWorkload
@@ -118,6 +119,10 @@ def link_comparison_request(
     """The request of `compare_links`."""
     links = _Links()
     old, new = links.read(old_link, "old_link"), links.read(new_link, "new_link")
+    given: object = workload
+    if not isinstance(given, PrefillWorkload | DecodeWorkload):
+        kind = f"{shown(workload)} is neither a PrefillWorkload nor a DecodeWorkload"
+        raise InvalidArgumentError([Violation("workload", kind)])
     return links.judge(
         lambda: LinkComparisonRequest(
             prefill=workload if isinstance(workload, PrefillWorkload) else None,
@@ -147,6 +152,6 @@ def tp_projection_request(
             baseline_ttft_seconds=baseline_ttft_seconds,
             link=first,
             to_link=second,
-            tensor_parallel_sizes=tuple(tensor_parallel_sizes),
+            tensor_parallel_sizes=as_tuple(tensor_parallel_sizes),
         )
     )

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from linkbound.client.names import run_id
 from linkbound.domain.prediction import Prediction
 from linkbound.domain.records import AppendRequest, Record
+from linkbound.domain.rules import as_tuple
 from linkbound.domain.run import CreateRunRequest, RunRequest, SealRunRequest, Setting
 from linkbound.domain.samples import OpenStreamRequest, SeriesDescriptor
 
@@ -41,9 +42,11 @@ def seal_run_request(run: str, *, expected_row_count: int | None) -> SealRunRequ
 
 def append_request(run: str, *, writer_id: str, sequence_number: int, records: Sequence[Record]) -> AppendRequest:
     """The request of `append`."""
-    return AppendRequest(run=run_id(run), writer_id=writer_id, sequence_number=sequence_number, records=tuple(records))
+    return AppendRequest(
+        run=run_id(run), writer_id=writer_id, sequence_number=sequence_number, records=as_tuple(records)
+    )
 
 
 def open_stream_request(run: str, *, writer_id: str, series: Sequence[SeriesDescriptor]) -> OpenStreamRequest:
     """The request that opens a sample stream of a writer that does not know yet what is stored."""
-    return OpenStreamRequest(run=run_id(run), writer_id=writer_id, series=tuple(series))
+    return OpenStreamRequest(run=run_id(run), writer_id=writer_id, series=as_tuple(series))

@@ -42,7 +42,10 @@ class SampleWriter:
 
     @property
     def rejected(self) -> int:
-        """Samples that the service did not store because they are bad; `rejection_message` says why."""
+        """Samples that the service did not store because they are bad; `rejection_message` says why.
+
+        Those of a batch whose acknowledgement was lost with a connection are missing; the store's ledger has them.
+        """
         return self._writer.rejected
 
     @property

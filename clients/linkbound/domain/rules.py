@@ -21,6 +21,7 @@ Check = Callable[[object], str | None]
 """Takes a value and returns what is wrong with it, or None."""
 
 T = TypeVar("T", bound=attrs.AttrsInstance)
+Item = TypeVar("Item")
 
 _RULE_KEY = "linkbound_rule"
 _ITEM_RULE_KEY = "linkbound_item_rule"
@@ -159,6 +160,12 @@ def instance(kind: type | tuple[type, ...]) -> Mapping[str, object]:
         return None if isinstance(value, kinds) else f"{shown(value)} is not a {names}"
 
     return _as_metadata(check)
+
+
+def as_tuple(items: Iterable[Item]) -> tuple[Item, ...]:
+    """`items` as a tuple. What cannot be one stays as it is, for the rule of its field to refuse."""
+    given: Any = items
+    return tuple(items) if isinstance(given, Iterable) else given
 
 
 class Checked:

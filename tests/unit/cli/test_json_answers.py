@@ -134,3 +134,13 @@ def test_health_of_this_process(linkbound: Command) -> None:
             {"service": "ingest", "target": "local:", "serving": True},
         ]
     }
+
+
+def test_a_measured_rate_may_stand_alone(linkbound: Command) -> None:
+    measured = linkbound(*PREFILL[:-2], "--measured", "109g", "--to-measured", "100g", "--json").answer
+    assert "line_rate_bits_per_second" not in measured["link"]["link"]
+    assert (measured["link"]["effective_bits_per_second"], measured["link"]["rate_source"]) == (
+        109_000_000_000,
+        "RATE_SOURCE_MEASURED",
+    )
+    assert measured["to_link"]["effective_bits_per_second"] == 100_000_000_000

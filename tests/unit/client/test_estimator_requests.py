@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from linkbound.client import estimator_requests
@@ -66,3 +68,21 @@ def test_sizes_may_be_any_sequence() -> None:
         WORKLOAD, baseline_ttft_seconds=6.36, link="200g", to_link="100g", tensor_parallel_sizes=[2, 4]
     )
     assert request.tensor_parallel_sizes == (2, 4)
+
+
+@pytest.mark.parametrize("workload", [None, "glm-5.3", (WORKLOAD, WORKLOAD)])
+def test_what_is_no_workload_is_named_as_the_keyword(workload: Any) -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        estimator_requests.link_comparison_request(
+            workload, old_link="200g", new_link="100g", baseline_seconds=None, emulation=None
+        )
+    assert paths(caught.value) == ["workload"]
+
+
+@pytest.mark.parametrize("sizes", [None, 4])
+def test_what_is_no_sequence_of_sizes_is_a_violation(sizes: Any) -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        estimator_requests.tp_projection_request(
+            WORKLOAD, baseline_ttft_seconds=6.36, link="200g", to_link="100g", tensor_parallel_sizes=sizes
+        )
+    assert paths(caught.value) == ["tensor_parallel_sizes"]

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from linkbound.client import ingest_requests
@@ -24,3 +26,10 @@ def test_a_stream_is_opened_without_knowing_what_is_stored() -> None:
     with pytest.raises(InvalidArgumentError) as caught:
         ingest_requests.open_stream_request("R 1", writer_id="", series=[])
     assert [v.field for v in caught.value.field_violations] == ["run", "writer_id", "series"]
+
+
+def test_what_is_no_sequence_of_records_is_a_violation() -> None:
+    records: Any = None
+    with pytest.raises(InvalidArgumentError) as caught:
+        ingest_requests.append_request("r1", writer_id="w", sequence_number=1, records=records)
+    assert [v.field for v in caught.value.field_violations] == ["records"]
