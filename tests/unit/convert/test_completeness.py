@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Any
 
 import pytest
-from google.protobuf.descriptor import Descriptor, FileDescriptor
+from google.protobuf.descriptor import Descriptor
 
 from linkbound.convert import catalog_service, collective, estimate, link, metric, query_service, run
 from linkbound.domain.catalog import RowScope
@@ -15,37 +15,14 @@ from linkbound.domain.link import RateSource
 from linkbound.domain.metric import Metric
 from linkbound.domain.run import RunState
 from linkbound.domain.run_comparison import Severity
-from linkbound.estimator.v1 import catalog_service_pb2, estimator_service_pb2, workload_pb2
+from linkbound.estimator.v1 import catalog_service_pb2
 from linkbound.ingest.v1 import (
-    ingest_service_pb2,
     query_service_pb2,
-    records_pb2,
     run_pb2,
-    run_service_pb2,
-    samples_pb2,
 )
-from linkbound.types.v1 import collective_pb2, estimate_pb2, link_pb2, metric_pb2, prediction_pb2
+from linkbound.types.v1 import collective_pb2, estimate_pb2, link_pb2, metric_pb2
+from tests.contract.protos import FILES
 from tests.unit.convert.converters import all_converter_names, message_pairs
-
-FILES: tuple[FileDescriptor, ...] = tuple(
-    module.DESCRIPTOR
-    for module in (
-        catalog_service_pb2,
-        collective_pb2,
-        estimate_pb2,
-        estimator_service_pb2,
-        ingest_service_pb2,
-        link_pb2,
-        metric_pb2,
-        prediction_pb2,
-        query_service_pb2,
-        records_pb2,
-        run_pb2,
-        run_service_pb2,
-        samples_pb2,
-        workload_pb2,
-    )
-)
 
 # What the generic pairs cannot show, and where it is held instead.
 ELSEWHERE = {
