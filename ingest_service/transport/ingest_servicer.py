@@ -47,34 +47,36 @@ class IngestServicer(ingest_service_pb2_grpc.IngestServiceServicer):
         self, request: ingest_service_pb2.AppendRequestRecordsRequest, _context: Context
     ) -> ingest_service_pb2.AppendRequestRecordsResponse:
         """Store request records."""
-        return ingest_service_pb2.AppendRequestRecordsResponse(committed_sequence_number=await self._append(request))
+        return await self._append(request, ingest_service_pb2.AppendRequestRecordsResponse)
 
     async def AppendMetricAggregates(
         self, request: ingest_service_pb2.AppendMetricAggregatesRequest, _context: Context
     ) -> ingest_service_pb2.AppendMetricAggregatesResponse:
         """Store aggregates of metrics."""
-        return ingest_service_pb2.AppendMetricAggregatesResponse(committed_sequence_number=await self._append(request))
+        return await self._append(request, ingest_service_pb2.AppendMetricAggregatesResponse)
 
     async def AppendCollectiveResults(
         self, request: ingest_service_pb2.AppendCollectiveResultsRequest, _context: Context
     ) -> ingest_service_pb2.AppendCollectiveResultsResponse:
         """Store results of collective benchmarks."""
-        return ingest_service_pb2.AppendCollectiveResultsResponse(committed_sequence_number=await self._append(request))
+        return await self._append(request, ingest_service_pb2.AppendCollectiveResultsResponse)
 
     async def AppendTrainingSteps(
         self, request: ingest_service_pb2.AppendTrainingStepsRequest, _context: Context
     ) -> ingest_service_pb2.AppendTrainingStepsResponse:
         """Store training steps."""
-        return ingest_service_pb2.AppendTrainingStepsResponse(committed_sequence_number=await self._append(request))
+        return await self._append(request, ingest_service_pb2.AppendTrainingStepsResponse)
 
     async def _open_stream(self, request: OpenStreamRequest) -> StreamSession:
         return await self._threads.commands.run(self._ingest.open_stream, request)
 
-    async def _append(self, message: convert.AppendRequestMessage) -> int:
+    async def _append(
+        self, message: convert.AppendRequestMessage, answer: type[convert.AppendResponseMessage]
+    ) -> convert.AppendResponseMessage:
         appended = await self._threads.convert(message.ByteSize(), partial(self._queued, message))
         CURRENT_RPC.get().add_rows(len(message.records))
         # A caller that goes away changes nothing: what is queued is stored, and its future cannot be cancelled.
-        return await asyncio.wrap_future(appended)
+        return convert.append_response_to_proto(await asyncio.wrap_future(appended), answer)
 
     def _queued(self, message: convert.AppendRequestMessage) -> Future[int]:
         return self._ingest.append(convert.append_request_from_proto(message))

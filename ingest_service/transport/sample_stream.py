@@ -52,7 +52,7 @@ class StreamTiming:
 class SampleStream:
     """Serves one call until the client half-closes, `draining` is set or the stream is too old.
 
-    Whatever was read is committed and acknowledged before the call ends.
+    Whatever was read is committed and acknowledged before the call ends so, and not where an error ends it.
     """
 
     def __init__(

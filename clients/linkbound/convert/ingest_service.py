@@ -44,11 +44,12 @@ AppendRequestMessage = (
 )
 """The message of an append: one type for each kind of record."""
 
-AppendResponseMessage = (
-    ingest_service_pb2.AppendRequestRecordsResponse
-    | ingest_service_pb2.AppendMetricAggregatesResponse
-    | ingest_service_pb2.AppendCollectiveResultsResponse
-    | ingest_service_pb2.AppendTrainingStepsResponse
+AppendResponseMessage = TypeVar(
+    "AppendResponseMessage",
+    ingest_service_pb2.AppendRequestRecordsResponse,
+    ingest_service_pb2.AppendMetricAggregatesResponse,
+    ingest_service_pb2.AppendCollectiveResultsResponse,
+    ingest_service_pb2.AppendTrainingStepsResponse,
 )
 """The answer to an append, of the same kind."""
 
@@ -99,21 +100,11 @@ def append_request_from_proto(message: AppendRequestMessage) -> AppendRequest:
     )
 
 
-def append_response_to_proto(committed_sequence_number: int, request: AppendRequestMessage) -> AppendResponseMessage:
-    """The answer to `request`: its own number, below which everything of its writer is stored too."""
-    match request:
-        case ingest_service_pb2.AppendRequestRecordsRequest():
-            return ingest_service_pb2.AppendRequestRecordsResponse(committed_sequence_number=committed_sequence_number)
-        case ingest_service_pb2.AppendMetricAggregatesRequest():
-            return ingest_service_pb2.AppendMetricAggregatesResponse(
-                committed_sequence_number=committed_sequence_number
-            )
-        case ingest_service_pb2.AppendCollectiveResultsRequest():
-            return ingest_service_pb2.AppendCollectiveResultsResponse(
-                committed_sequence_number=committed_sequence_number
-            )
-        case ingest_service_pb2.AppendTrainingStepsRequest():
-            return ingest_service_pb2.AppendTrainingStepsResponse(committed_sequence_number=committed_sequence_number)
+def append_response_to_proto(
+    committed_sequence_number: int, kind: type[AppendResponseMessage]
+) -> AppendResponseMessage:
+    """The answer of `kind` to an append: its own number, below which everything of its writer is stored too."""
+    return kind(committed_sequence_number=committed_sequence_number)
 
 
 def append_response_from_proto(message: AppendResponseMessage) -> int:

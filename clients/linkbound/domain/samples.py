@@ -47,7 +47,7 @@ class SampleColumns:
     """Readings of one series as equal-length columns of absolute values.
 
     `time_ns` is CLOCK_MONOTONIC before each read; `read_duration_ns` is empty where it is not known. Shape rules are
-    checked by `ingest_service.core.append`, which counts bad samples instead of refusing the batch.
+    checked by `ingest_service.core.samples`, which counts bad samples instead of refusing the batch.
     """
 
     series_index: int

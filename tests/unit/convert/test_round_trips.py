@@ -17,6 +17,7 @@ from linkbound.convert.ingest_service import (
 from linkbound.convert.run import settings_from_proto, settings_to_proto
 from linkbound.domain.records import AppendRequest
 from linkbound.domain.samples import StreamLimits
+from linkbound.ingest.v1 import ingest_service_pb2
 from tests.strategies.by_type import of_type
 from tests.strategies.ingest import RECORDS, append_requests, settings_of_runs
 from tests.strategies.messages import unset_fields
@@ -81,7 +82,8 @@ def test_an_append_of_each_kind_comes_back(kind: type, data: st.DataObject) -> N
 @given(request=append_requests(Fill.ANY), number=st.integers(*INT64))
 def test_the_answer_to_an_append_is_of_its_kind(request: AppendRequest, number: int) -> None:
     message = append_request_to_proto(request)
-    answer = append_response_to_proto(number, message)
+    kind = getattr(ingest_service_pb2, f"{type(message).__name__.removesuffix('Request')}Response")
+    answer = append_response_to_proto(number, kind)
     assert type(answer).__name__ == type(message).__name__.replace("Request", "Response").replace(
         "AppendResponseRecords", "AppendRequestRecords"
     )

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from linkbound.client.sample_stream import BatchRefusal, SampleConnection, SampleEvent
-from linkbound.domain.errors import Error, UnavailableError
+from linkbound.domain.errors import Error
 from linkbound.domain.samples import (
     BatchOutcome,
     OpenStreamRequest,
@@ -118,8 +118,6 @@ class _Stream:
 
 
 def _event_of(batch: SampleBatch, future: Future[BatchOutcome]) -> SampleEvent | BaseException:
-    if future.cancelled():
-        return UnavailableError("the stream was closed before the batch was stored", reason="STREAM_ENDED")
     error = future.exception()
     if error is None:
         return future.result()
