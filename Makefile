@@ -6,15 +6,24 @@ OUT ?= demo-output
 # `make lock UPGRADE=--upgrade` takes the newest versions instead of keeping the pins.
 UPGRADE ?=
 
+# `make bench RECORD=1` adds the results to docs/bench-history.md.
+RECORD ?=
+
+# How many configs `make fuzz` tries, and how many calls it makes to each method; FUZZ_SEED picks others.
+FUZZ_EXAMPLES ?= 100000
+FUZZ_CALLS ?= 2000
+
 BIN := .venv/bin
 PROTOS_PYTHON := .venv-protos/bin/python
 DOCKERFILES := $(wildcard docker/*.Dockerfile)
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate $(UPGRADE)
+# The tests of a file stay together: they share servers.
+ON_EVERY_CORE := -n auto --dist loadfile
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lint types imports protos protos-check release docker-check \
+.PHONY: help demo test bench fuzz check format lint types imports protos protos-check release docker-check \
 	docs docs-check lock test-lake clean distclean venv venv-protos venv-lake
 
 help: ## list the targets
@@ -23,8 +32,8 @@ help: ## list the targets
 demo: venv ## both services, the study's records, predicted beside measured; writes $(OUT)/study.duckdb
 	@$(BIN)/linkbound demo --out $(OUT)
 
-test: venv ## run every test
-	@$(BIN)/pytest
+test: venv ## run every test, on every core
+	@$(BIN)/pytest $(ON_EVERY_CORE)
 
 check: lint types imports protos-check docker-check docs-check ## format, lint, types, imports, protos, Dockerfiles, docs
 
@@ -50,15 +59,22 @@ protos-check: venv venv-protos ## generated code up to date, protos linted, form
 	@$(PROTOS_PYTHON) scripts/gen_protos.py check
 	@BUF=$(BIN)/buf PYTHON=$(PROTOS_PYTHON) scripts/check_protos.sh
 
+bench: venv ## measure sweeps, batches, calls and processes, as ratios; RECORD=1 keeps the results
+	@RECORD=$(RECORD) $(BIN)/python -m tests.bench
+
+fuzz: venv ## mutated configs and random requests: whatever is not answered is refused in words
+	@FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) FUZZ_CALLS=$(FUZZ_CALLS) $(BIN)/pytest -q tests/fuzz
+
 release: protos-check ## make today's protos the released contract (protos/released.binpb)
 	@$(PROTOS_PYTHON) scripts/gen_protos.py release
 
 docker-check: venv
 	@$(BIN)/hadolint $(DOCKERFILES)
 
-docs: venv ## write docs/errors.md and docs/schema.md from the code
+docs: venv ## write docs/errors.md, docs/schema.md and the outputs in docs/sizing.md from the code
 	@$(BIN)/python scripts/error_docs.py write
 	@$(BIN)/python scripts/gen_schema_doc.py write
+	@$(BIN)/python scripts/doc_outputs.py docs/sizing.md
 
 docs-check: venv ## docs/errors.md and docs/schema.md say what the code does
 	@$(BIN)/python scripts/error_docs.py check
@@ -71,7 +87,7 @@ lock: venv ## resolve the locks again from pyproject.toml
 	@$(COMPILE) --group protos -o requirements-protos.lock
 
 test-lake: venv-lake ## run the tests with the DuckDB that the lake needs
-	@.venv-lake/bin/pytest --ignore tests/packaging
+	@.venv-lake/bin/pytest $(ON_EVERY_CORE) --ignore tests/packaging
 
 clean: ## remove caches and build output
 	@rm -rf build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

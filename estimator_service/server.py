@@ -9,15 +9,12 @@ from functools import partial
 from estimator_service.service import Estimator
 from estimator_service.transport.catalog_servicer import CatalogServicer
 from estimator_service.transport.estimator_servicer import EstimatorServicer
+from estimator_service.transport.names import CATALOG_SERVICE, ERROR_DOMAIN, ESTIMATOR_SERVICE
 from linkbound.estimator.v1.catalog_service_pb2_grpc import add_CatalogServiceServicer_to_server
 from linkbound.estimator.v1.estimator_service_pb2_grpc import add_EstimatorServiceServicer_to_server
 from serving.builder import ServiceBinding, build_server
 from serving.lifecycle import OnStarted, run_until_stopped
 from serving.settings import ServerSettings
-
-ERROR_DOMAIN = "estimator.linkbound"
-ESTIMATOR_SERVICE = "linkbound.estimator.v1.EstimatorService"
-CATALOG_SERVICE = "linkbound.estimator.v1.CatalogService"
 
 
 async def serve(settings: ServerSettings, estimator: Estimator, *, on_started: OnStarted, stop: asyncio.Event) -> None:
@@ -26,12 +23,12 @@ async def serve(settings: ServerSettings, estimator: Estimator, *, on_started: O
     Raises InvalidArgumentError for files that cannot be used, UnavailableError (CANNOT_LISTEN) where the address cannot
     be listened on.
     """
-    built = await build_server(settings, lambda _draining: _bindings(estimator), error_domain=ERROR_DOMAIN)
+    built = await build_server(settings, partial(_bindings, estimator), error_domain=ERROR_DOMAIN)
     await run_until_stopped(built, stop=stop, grace_seconds=settings.grace_seconds, on_started=on_started)
 
 
-def _bindings(estimator: Estimator) -> Sequence[ServiceBinding]:
-    estimator_servicer, catalog_servicer = EstimatorServicer(estimator), CatalogServicer(estimator)
+def _bindings(estimator: Estimator, draining: asyncio.Event) -> Sequence[ServiceBinding]:
+    estimator_servicer, catalog_servicer = EstimatorServicer(estimator, draining), CatalogServicer(estimator)
     return (
         ServiceBinding(ESTIMATOR_SERVICE, partial(add_EstimatorServiceServicer_to_server, estimator_servicer)),
         ServiceBinding(CATALOG_SERVICE, partial(add_CatalogServiceServicer_to_server, catalog_servicer)),

@@ -14,6 +14,7 @@ from serving.auth import read_token_check
 from serving.health import HealthReporter
 from serving.interceptors import RpcInterceptor
 from serving.settings import ServerSettings
+from serving.shared_port import check_port
 from serving.tls import server_credentials
 
 _MS_PER_SECOND = 1000
@@ -41,15 +42,18 @@ class BuiltServer:
 
 def server_options(settings: ServerSettings) -> list[tuple[str, int]]:
     """Channel arguments of the server."""
+    age_seconds = settings.connection_age_seconds
     return [
         ("grpc.max_receive_message_length", settings.max_message_bytes),
         ("grpc.max_send_message_length", settings.max_message_bytes),
         ("grpc.keepalive_time_ms", round(settings.keepalive_seconds * _MS_PER_SECOND)),
         ("grpc.keepalive_timeout_ms", round(settings.keepalive_timeout_seconds * _MS_PER_SECOND)),
         ("grpc.http2.min_ping_interval_without_data_ms", _MIN_CLIENT_PING_INTERVAL_MS),
-        # A port belongs to one process: two that shared one would each get a part of the calls.
-        ("grpc.so_reuseport", 0),
+        # A port belongs to one process, unless it is told otherwise: two that shared one would each get a part of the
+        # calls.
+        ("grpc.so_reuseport", int(settings.share_port)),
         ("grpc.enable_channelz", 0),
+        *(() if age_seconds is None else (("grpc.max_connection_age_ms", round(age_seconds * _MS_PER_SECOND)),)),
     ]
 
 
@@ -92,10 +96,13 @@ async def build_server(
 def _listen(server: grpc.aio.Server, settings: ServerSettings) -> int:
     credentials = server_credentials(settings)
     try:
+        if not settings.share_port:
+            # gRPC would log its own lines of a port that is taken.
+            check_port(settings)
         if credentials is None:
             return server.add_insecure_port(settings.address)
         return server.add_secure_port(settings.address, credentials)
-    except RuntimeError as error:
+    except (OSError, RuntimeError) as error:
         raise UnavailableError(
             f"cannot listen on {settings.address}: the port is taken, or the address is not one of this machine",
             reason="CANNOT_LISTEN",

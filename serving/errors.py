@@ -110,6 +110,9 @@ ERROR_TABLE = (
         (
             Situation("no such model", "MODEL_NOT_FOUND"),
             Situation("no such hardware", "HARDWARE_NOT_FOUND"),
+            Situation("no such calibration", "CALIBRATION_NOT_FOUND"),
+            Situation("no such switch", "SWITCH_NOT_FOUND"),
+            Situation("no such network adapter", "NIC_NOT_FOUND"),
             Situation("no such run", "RUN_NOT_FOUND"),
         ),
     ),
@@ -118,7 +121,11 @@ ERROR_TABLE = (
         grpc.StatusCode.ALREADY_EXISTS,
         _resource_info,
         "`ResourceInfo`",
-        (Situation("the id is taken by a run with other content", "RUN_EXISTS"),),
+        (
+            Situation("the id is taken by a model with other content", "MODEL_EXISTS"),
+            Situation("the id is taken by a run with other content", "RUN_EXISTS"),
+            Situation("the id is taken by a calibration of other measured times", "CALIBRATION_EXISTS"),
+        ),
     ),
     ErrorRow(
         errors.FailedPreconditionError,
@@ -131,6 +138,9 @@ ERROR_TABLE = (
             Situation("a writer changes between stream and unary calls", "WRITER_KIND_MISMATCH"),
             Situation("the writer saw more acknowledged than is stored", "ACKED_DATA_MISSING"),
             Situation("a batch comes on a stream that was closed", "STREAM_CLOSED"),
+            Situation("a sweep, and NumPy is not installed", "SWEEPS_UNAVAILABLE"),
+            Situation("something is to be kept in the catalogue, and it cannot be written to", "CATALOG_READ_ONLY"),
+            Situation("a file of the catalogue is broken", "CATALOG_UNREADABLE"),
             Situation("at start: the file is not a store, or is damaged", "STORE_UNREADABLE"),
             Situation("at start: the store was written by a newer version", "SCHEMA_NEWER"),
         ),
@@ -186,6 +196,7 @@ ERROR_TABLE = (
             Situation("the store broke and nothing more is stored until a restart", "STORE_BROKEN"),
             Situation("at start: another process holds the store; metadata `pid`", "STORE_LOCKED"),
             Situation("at start: the address cannot be listened on", "CANNOT_LISTEN"),
+            Situation("at start: one of several processes ended", "WORKER_FAILED"),
         ),
     ),
     ErrorRow(

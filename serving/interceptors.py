@@ -84,9 +84,14 @@ class RpcInterceptor(grpc.aio.ServerInterceptor):
             else handler.unary_stream
         )
 
+        deserialize = handler.request_deserializer
+
         async def call(request: Any, context: Context) -> Any:
-            async def work(_record: RpcRecord) -> Any:
-                return await _in_writing(behavior(request, context), context)
+            async def work(record: RpcRecord) -> Any:
+                if handler.request_streaming:
+                    return await _in_writing(behavior(request, context), context)
+                record.request_bytes = len(request)
+                return await _in_writing(behavior(_decoded(deserialize, request), context), context)
 
             if rpc.startswith(INFRASTRUCTURE_PREFIX):
                 return await self._run(rpc, context, lambda record: _until(self._draining, work(record)))
@@ -99,9 +104,9 @@ class RpcInterceptor(grpc.aio.ServerInterceptor):
             if handler.request_streaming
             else grpc.unary_stream_rpc_method_handler
         )
-        wrapped: grpc.RpcMethodHandler[Any, Any] = wrap(
-            call, _counting(handler.request_deserializer), handler.response_serializer
-        )
+        # A single request is decoded within, as in a unary call; those of a stream as the call reads them.
+        decode = _counting(deserialize) if handler.request_streaming else None
+        wrapped: grpc.RpcMethodHandler[Any, Any] = wrap(call, decode, handler.response_serializer)
         return wrapped
 
     def _unknown_method(self, rpc: str) -> Callable[[Any, Context], Awaitable[None]]:
@@ -146,7 +151,7 @@ class RpcInterceptor(grpc.aio.ServerInterceptor):
             record.code = record.reason = "DEADLINE_EXCEEDED" if is_late else "CANCELLED"
             raise
         except Exception as failure:
-            error = _as_domain_error(failure, record.request_id)
+            error = as_domain_error(failure, record.request_id)
             record.code, record.reason = row_of(error).code.name, error.reason
             return error
 
@@ -165,7 +170,8 @@ class _Metadata:
         return cls(request_id if _REQUEST_ID.fullmatch(request_id) else uuid.uuid4().hex, given.get(AUTHORIZATION_KEY))
 
 
-def _as_domain_error(failure: Exception, request_id: str) -> Error:
+def as_domain_error(failure: Exception, request_id: str) -> Error:
+    """What the caller is told of `failure`: an error of the domain as it is, nothing of a fault, which is logged."""
     if isinstance(failure, Error) and row_of(failure).error is not InternalError:
         return failure
     _LOG.error(RPC_FAILED, exc_info=failure)
@@ -200,7 +206,6 @@ def _decoded(deserialize: Deserializer | None, raw: bytes) -> Any:
 
 def _counting(deserialize: Deserializer | None) -> Deserializer:
     def decode(raw: bytes) -> Any:
-        # The first request of a server-streaming method is read before the call has a record.
         record = CURRENT_RPC.get(None)
         if record is not None:
             record.request_bytes += len(raw)

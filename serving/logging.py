@@ -15,6 +15,8 @@ RPC_FAILED = "rpc_failed"
 SERVER_STARTED = "server_started"
 SERVER_STOPPING = "server_stopping"
 SERVER_STOPPED = "server_stopped"
+WORKER_SERVING = "worker_serving"
+WORKER_ENDED = "worker_ended"
 
 
 def configure_logging(log_format: LogFormat, log_level: LogLevel) -> None:

@@ -50,7 +50,9 @@ class ServerSettings(Checked, CrossChecked):
     """Everything that a server takes from its surroundings; building one raises with every violation.
 
     Port 0 is any free port. `token_file` holds the tokens that are accepted, one a line; None: every caller is.
-    With `tls_client_ca_file` callers must show a certificate that descends from it.
+    With `tls_client_ca_file` callers must show a certificate that descends from it. With `share_port` other processes
+    of the same user may listen on the port too and get a part of the connections. A connection older than
+    `connection_age_seconds` is closed once its calls are done, so that callers find processes that came later.
     """
 
     host: str = field(default="127.0.0.1", metadata=text(255, minimum_length=1))
@@ -65,6 +67,8 @@ class ServerSettings(Checked, CrossChecked):
     keepalive_seconds: float = field(default=30.0, metadata=finite(1, _LARGEST_INTERVAL_SECONDS))
     keepalive_timeout_seconds: float = field(default=10.0, metadata=finite(1, _LARGEST_INTERVAL_SECONDS))
     grace_seconds: float = field(default=10.0, metadata=finite(0, _LARGEST_INTERVAL_SECONDS))
+    connection_age_seconds: float | None = field(default=None, metadata=optional(finite(1, _LARGEST_INTERVAL_SECONDS)))
+    share_port: bool = field(default=False, metadata=instance(bool))
     log_format: LogFormat = field(default=LogFormat.AUTO, metadata=member(LogFormat))
     log_level: LogLevel = field(default=LogLevel.INFO, metadata=member(LogLevel))
 
@@ -180,6 +184,12 @@ VARIABLES = (
     ),
     Variable(
         "LINKBOUND_SERVER_GRACE_SECONDS", "grace_seconds", _seconds, "Time for running calls to end when stopping."
+    ),
+    Variable(
+        "LINKBOUND_SERVER_CONNECTION_AGE_SECONDS",
+        "connection_age_seconds",
+        _seconds,
+        "Age at which a connection is closed once its calls are done, so that callers find new replicas; unset: never.",
     ),
     Variable("LINKBOUND_SERVER_LOG_FORMAT", "log_format", _one_of(LogFormat), "auto, json or console."),
     Variable("LINKBOUND_SERVER_LOG_LEVEL", "log_level", _one_of(LogLevel), "debug, info, warning or error."),

@@ -6,6 +6,8 @@ differ, so nothing is timed.
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -14,6 +16,13 @@ from serving.settings import LogFormat, LogLevel
 
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_data_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What a developer imported into their own catalogue is not there for tests."""
+    os.environ["XDG_DATA_HOME"] = str(tmp_path_factory.mktemp("user-data"))
+    os.environ.pop("LINKBOUND_DATA", None)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,7 +1,7 @@
 """Ring collectives: what one rank sends, and in how many steps.
 
 A ring passes segments of 1/N of the payload to the next rank. An all-reduce goes around twice, once to reduce and once
-to gather; every other collective goes around once.
+to gather; every other collective goes around once. A send to one other rank is one step that carries all of it.
 """
 
 from __future__ import annotations
@@ -15,17 +15,20 @@ def ring_round_count(kind: CollectiveKind) -> int:
 
 
 def ring_step_count(kind: CollectiveKind, rank_count: int) -> int:
-    """Sequential steps of a ring collective: s = r (N - 1) (`docs/formulas.md`, Collectives)."""
+    """Sequential steps of a ring collective: s = r (N - 1); of a send, 1 (`docs/formulas.md`, Collectives)."""
+    if kind is CollectiveKind.SEND_RECEIVE:
+        return 1 if rank_count > 1 else 0
     return ring_round_count(kind) * (rank_count - 1)
 
 
 def sent_bytes(kind: CollectiveKind, rank_count: int, message_bytes: float) -> float:
-    """Bytes one rank sends for one collective: S = r (N - 1) P / N (`docs/formulas.md`, Collectives).
+    """Bytes one rank sends for one collective: S = r (N - 1) P / N; of a send, P (`docs/formulas.md`, Collectives).
 
-    `message_bytes` is the payload P: of an all-reduce or all-to-all what one rank holds, of an all-gather or
+    `message_bytes` is the payload P: of an all-reduce, all-to-all or send what one rank holds, of an all-gather or
     reduce-scatter the whole. A single rank sends nothing.
     """
-    return ring_step_count(kind, rank_count) * message_bytes / rank_count
+    steps = ring_step_count(kind, rank_count)
+    return steps * message_bytes if kind is CollectiveKind.SEND_RECEIVE else steps * message_bytes / rank_count
 
 
 def bus_factor(kind: CollectiveKind, rank_count: int) -> float:

@@ -2,21 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attrs import frozen
 
 from estimator_service.core import assumptions
 from estimator_service.core.collectives import sent_bytes
 from estimator_service.core.elementwise import larger, quotient, smaller
-from estimator_service.core.feasibility import size_violations
-from estimator_service.core.intervals import at_least, between, link_basis, link_effects, network_constraint
-from estimator_service.core.inventory import (
-    message_bytes_per_all_reduce,
-    sent_bytes_per_logits_row,
-    sent_bytes_per_token,
+from estimator_service.core.intervals import at_least, between, combined_basis, link_basis
+from estimator_service.core.inventory import message_bytes_per_all_reduce
+from estimator_service.core.layouts.calibrated import (
+    CalibratedSeconds,
+    Passes,
+    calibrated_transfers,
+    with_calibrated_change,
+    with_calibration,
 )
-from estimator_service.core.links import resolve, send_seconds
+from estimator_service.core.layouts.fabric import Fabric, fabric_seconds, resolve_fabric
+from estimator_service.core.layouts.feasibility import layout_violations
+from estimator_service.core.layouts.load import (
+    FabricLoad,
+    RowCounts,
+    all_reduce_count,
+    busiest_kind,
+    decode_rows,
+    fabric_load,
+    load_violations,
+    logits_bytes,
+    traffic_rows,
+)
+from estimator_service.core.layouts.rows import StageKind, stage_kinds
+from estimator_service.core.links import send_seconds
+from estimator_service.core.memory import memory_violations
+from estimator_service.core.pass_reads import (
+    NO_READS,
+    MemoryReads,
+    memory_reads,
+    seconds_to_read,
+    stated_mean_is_lower,
+)
 from estimator_service.core.transfers import extra_seconds
 from estimator_service.core.version import ESTIMATOR_VERSION
+from linkbound.domain.calibration import Calibration
 from linkbound.domain.catalog import Hardware, Model
 from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.decode import DecodeEstimate, DecodeRequest
@@ -31,28 +58,6 @@ def rows_per_pass(workload: DecodeWorkload) -> int:
     return workload.request_count * workload.rows_per_request
 
 
-def logits_gather_bytes(workload: DecodeWorkload, model: Model) -> float:
-    """Bytes one rank sends to gather the logits of each row of a pass (`docs/formulas.md`, Decode)."""
-    return rows_per_pass(workload) * sent_bytes_per_logits_row(model, workload.tensor_parallel_size)
-
-
-def pass_sent_bytes(workload: DecodeWorkload, model: Model) -> float:
-    """Bytes one rank sends in one pass, logits gather included: S = n (s + s_logits) (`docs/formulas.md`, Decode)."""
-    per_token = sent_bytes_per_token(model, workload.tensor_parallel_size)
-    return rows_per_pass(workload) * per_token + logits_gather_bytes(workload, model)
-
-
-def active_weight_bytes(model: Model, rank_count: int) -> float | None:
-    """Weight bytes one rank reads in a pass, at least: W = A q / (8 N); None where the model does not say.
-
-    Several tokens may use other experts, and weights that every rank holds whole count as cut: both add to it
-    (`docs/formulas.md`, Decode).
-    """
-    if model.active_parameters is None or model.weight_bits_per_parameter is None:
-        return None
-    return model.active_parameters * model.weight_bits_per_parameter / BITS_PER_BYTE / rank_count
-
-
 @frozen(kw_only=True)
 class PassFloor:
     """The time that no pass goes below, what sets it, and where the number comes from."""
@@ -62,84 +67,181 @@ class PassFloor:
     basis: Basis
 
 
-def pass_floor(sent: float, link: ResolvedLink, weight_bytes: float | None, hardware: Hardware | None) -> PassFloor:
-    """Floor of a pass: max(W / M, 8 S / B), and 8 S / B where W or M is not known (`docs/formulas.md`, Decode)."""
-    network_seconds = send_seconds(sent, link.effective_bits_per_second)
-    weight_seconds = 0.0
-    if weight_bytes is not None and hardware is not None:
-        weight_seconds = weight_bytes / hardware.memory_bandwidth_bytes_per_second
-    memory_bound = weight_seconds > network_seconds
+def pass_floor(network: Estimate, memory_seconds: float, calibrated: CalibratedSeconds | None) -> PassFloor:
+    """Floor of a pass: max(m, t), m the time to read memory, t that of the transfers (`docs/formulas.md`, Decode).
+
+    With a calibration max(m + k, t), k the least time of the collectives: no pass reads its weights for what is to be
+    summed next while it waits for a sum.
+    """
+    if calibrated is not None:
+        in_turn = memory_seconds + calibrated.lower_seconds
+        if in_turn > network.lower:
+            waits = calibrated.lower_seconds > memory_seconds
+            return PassFloor(
+                seconds=in_turn,
+                constraint=Constraint.NETWORK_LATENCY if waits else Constraint.MEMORY_BANDWIDTH,
+                basis=Basis.CALIBRATED,
+            )
+    memory_bound = memory_seconds > network.lower
     return PassFloor(
-        seconds=larger(weight_seconds, network_seconds),
-        constraint=Constraint.MEMORY_BANDWIDTH if memory_bound else network_constraint(sent),
-        basis=Basis.FORMULA if memory_bound else link_basis(link),
+        seconds=larger(memory_seconds, network.lower),
+        constraint=Constraint.MEMORY_BANDWIDTH if memory_bound else network.binding_constraint,
+        basis=Basis.FORMULA if memory_bound else network.lower_basis,
     )
 
 
-def estimate_decode(request: DecodeRequest, model: Model, hardware: Hardware | None) -> DecodeEstimate:
+@frozen(kw_only=True)
+class DecodePass:
+    """One pass through every stage: its rows, its bytes, what it reads, its transfers and its floor."""
+
+    kinds: tuple[StageKind, ...]
+    counts: RowCounts
+    load: FabricLoad
+    reads: MemoryReads
+    network: Estimate
+    calibrated: CalibratedSeconds | None
+    floor: PassFloor
+    effects: tuple[Effect, ...]
+
+    @property
+    def seconds(self) -> Estimate:
+        """Time of the pass: not below its floor."""
+        return at_least(self.floor.seconds, self.floor.basis, constraint=self.floor.constraint, effects=self.effects)
+
+
+def decode_pass(
+    workload: DecodeWorkload,
+    model: Model,
+    hardware: Hardware | None,
+    fabric: Fabric,
+    calibration: Calibration | None = None,
+) -> DecodePass:
+    """One pass of `workload` over `fabric`; `hardware` None: no memory rate (`docs/formulas.md`, Decode)."""
+    kinds, counts = stage_kinds(model, workload.layout), decode_rows(workload)
+    load = fabric_load(kinds, counts)
+    calibrated = _calibrated(kinds, counts, calibration, fabric)
+    network = with_calibration(fabric_seconds(load, fabric), calibrated)
+    reads = NO_READS if hardware is None else memory_reads(workload, model)
+    return DecodePass(
+        kinds=kinds,
+        counts=counts,
+        load=load,
+        reads=reads,
+        network=network,
+        calibrated=calibrated,
+        floor=pass_floor(network, seconds_to_read(reads.path_bytes, hardware), calibrated),
+        effects=_effects(network, reads),
+    )
+
+
+def estimate_decode(
+    request: DecodeRequest, model: Model, hardware: Hardware | None, calibration: Calibration | None = None
+) -> DecodeEstimate:
     """Bytes, floor and traffic of generation; `hardware` None: no memory rate (`docs/formulas.md`, Decode).
 
-    Raises InvalidArgumentError where the model cannot be cut over the ranks.
+    Raises InvalidArgumentError where the model cannot be cut as the layout says, and where no answer could count what
+    is sent or read.
     """
-    workload = request.workload
-    rank_count = workload.tensor_parallel_size
-    violations = tuple(size_violations(model, rank_count, "workload.tensor_parallel_size"))
+    workload, layout = request.workload, request.workload.layout
+    fabric = resolve_fabric(request.link, request.rank_links, request.inner_link, layout)
+    to_fabric = None
+    if request.to_link is not None:
+        to_fabric = resolve_fabric(request.to_link, request.rank_links, request.inner_link, layout)
+    one = decode_pass(workload, model, hardware, fabric, calibration)
+    violations = (
+        *layout_violations(model, layout, "workload."),
+        *load_violations(one.load, "workload.request_count"),
+        *memory_violations(one.reads.rank_bytes, "workload.request_count"),
+    )
     if violations:
         raise InvalidArgumentError(violations)
 
-    link = resolve(request.link)
-    to_link = None if request.to_link is None else resolve(request.to_link)
-    sent = pass_sent_bytes(workload, model)
-    message_bytes = message_bytes_per_all_reduce(model, rows_per_pass(workload))
-    sent_per_all_reduce = sent_bytes(CollectiveKind.ALL_REDUCE, rank_count, message_bytes)
-    weight_bytes = None if hardware is None else active_weight_bytes(model, rank_count)
-    floor = pass_floor(sent, link, weight_bytes, hardware)
-    left_out = _effects(link, weight_bytes)
+    extra = None
+    if to_fabric is not None:
+        extra = with_calibrated_change(
+            extra_seconds(one.load.outer.sequential_bytes, fabric.kindest, to_fabric.kindest),
+            one.calibrated,
+            _calibrated(one.kinds, one.counts, calibration, to_fabric),
+        )
+    message_bytes = message_bytes_per_all_reduce(model, one.counts.logits_rows)
+    sent_per_all_reduce = sent_bytes(CollectiveKind.ALL_REDUCE, layout.tensor_parallel_size, message_bytes)
+    sent = one.load.outer.busiest_bytes
+    stage_floor_seconds = larger(
+        seconds_to_read(one.reads.rank_bytes, hardware), send_seconds(sent, fabric.outer.effective_bits_per_second)
+    )
     return DecodeEstimate(
         model=model.model_id,
-        tensor_parallel_size=rank_count,
+        tensor_parallel_size=layout.tensor_parallel_size,
         request_count=workload.request_count,
         rows_per_pass=rows_per_pass(workload),
-        all_reduce_count=model.all_reduce_count,
+        all_reduce_count=all_reduce_count(one.kinds),
         message_bytes_per_all_reduce=message_bytes,
         sent_bytes_per_all_reduce=round(sent_per_all_reduce),
-        logits_gather_bytes_per_rank=round(logits_gather_bytes(workload, model)),
+        logits_gather_bytes_per_rank=round(logits_bytes(one.kinds, one.counts.logits_rows)),
         sent_bytes_per_pass=round(sent),
-        send_seconds_per_all_reduce=send_seconds(sent_per_all_reduce, link.effective_bits_per_second),
-        active_weight_bytes_per_rank=None if weight_bytes is None else round(weight_bytes),
-        pass_seconds=at_least(floor.seconds, floor.basis, constraint=floor.constraint, effects=left_out),
-        traffic_bits_per_second=_traffic(sent, link, floor, left_out),
-        extra_pass_seconds=None if to_link is None else extra_seconds(sent, link, to_link),
-        output_tokens_per_second=_output(workload, floor, left_out),
-        link=link,
-        to_link=to_link,
+        send_seconds_per_all_reduce=send_seconds(sent_per_all_reduce, fabric.outer.effective_bits_per_second),
+        active_weight_bytes_per_rank=None if one.reads.weight_bytes is None else round(one.reads.weight_bytes),
+        cache_bytes_read_per_rank=None if one.reads.cache_bytes is None else round(one.reads.cache_bytes),
+        network_seconds=one.network,
+        pass_seconds=one.seconds,
+        traffic_bits_per_second=_traffic(one, fabric.outer, stage_floor_seconds),
+        extra_pass_seconds=extra,
+        output_tokens_per_second=_output(workload, one.floor, one.effects),
+        link=fabric.outer,
+        to_link=None if to_fabric is None else to_fabric.outer,
+        layout=layout,
+        inner_link=fabric.inner,
+        traffic=traffic_rows(busiest_kind(one.kinds, one.counts).rows, one.counts),
         assumptions=(
-            *assumptions.of_links(*((link,) if to_link is None else (link, to_link))),
+            *assumptions.of_fabric(
+                layout, (*fabric.links, *(to_fabric.links if to_fabric else ())), fabric.slowest_index
+            ),
             *assumptions.of_decode(workload),
-            *assumptions.of_weights(weight_bytes),
+            *assumptions.of_weights(
+                one.reads.weight_bytes, model, layout, is_mean=not model.parameter_groups or stated_mean_is_lower(model)
+            ),
+            *assumptions.of_layout(layout),
+            *assumptions.of_calibrated_layout(calibration, is_covering=one.calibrated is not None),
         ),
         estimator_version=ESTIMATOR_VERSION,
     )
 
 
-def _effects(link: ResolvedLink, weight_bytes: float | None) -> tuple[Effect, ...]:
-    weights = (Effect.WEIGHT_READ,) if weight_bytes is None else ()
-    return (Effect.COMPUTE_TIME, Effect.KV_CACHE_READ, Effect.FIXED_OVERHEAD, *weights, *link_effects(link))
+def _calibrated(
+    kinds: Sequence[StageKind], counts: RowCounts, calibration: Calibration | None, fabric: Fabric
+) -> CalibratedSeconds | None:
+    return calibrated_transfers(kinds, (Passes(counts=counts, repeat_count=1),), calibration, fabric)
 
 
-def _traffic(sent: float, link: ResolvedLink, floor: PassFloor, effects: tuple[Effect, ...]) -> Estimate:
-    """From nothing to the bytes of a pass over its floor, which no link exceeds: min(B, 8 S / floor)."""
-    at_floor = quotient(sent * BITS_PER_BYTE, floor.seconds, if_zero=0.0)
-    return between(
-        0.0,
-        smaller(link.effective_bits_per_second, at_floor),
-        floor.basis,
-        constraint=floor.constraint,
-        effects=effects,
+def _effects(network: Estimate, reads: MemoryReads) -> tuple[Effect, ...]:
+    unread = (
+        (Effect.WEIGHT_READ, reads.weight_bytes is None),
+        (Effect.KV_CACHE_READ, reads.cache_bytes is None),
+    )
+    return (
+        Effect.COMPUTE_TIME,
+        Effect.FIXED_OVERHEAD,
+        *(effect for effect, is_left_out in unread if is_left_out),
+        *network.effects_left_out,
     )
 
 
-def _output(workload: DecodeWorkload, floor: PassFloor, effects: tuple[Effect, ...]) -> Estimate | None:
+def _traffic(one: DecodePass, link: ResolvedLink, stage_floor_seconds: float) -> Estimate:
+    """From nothing to the bytes of a stage over its floor, which no link exceeds: min(B, 8 S / floor).
+
+    A pipeline may have a pass in every stage, so what counts is the floor of a stage, not that of the whole pass.
+    """
+    at_floor = quotient(one.load.outer.busiest_bytes * BITS_PER_BYTE, stage_floor_seconds, if_zero=0.0)
+    return between(
+        0.0,
+        smaller(link.effective_bits_per_second, at_floor),
+        combined_basis(Basis.FORMULA, link_basis(link)) if one.floor.basis is Basis.CALIBRATED else one.floor.basis,
+        constraint=one.floor.constraint,
+        effects=one.effects,
+    )
+
+
+def _output(workload: DecodeWorkload, floor: PassFloor, effects: Sequence[Effect]) -> Estimate | None:
     """From nothing to the accepted tokens of one request over the floor; None where either is not known."""
     accepted = workload.acceptance_length_tokens
     if accepted is None:

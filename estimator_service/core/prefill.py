@@ -4,26 +4,44 @@ from __future__ import annotations
 
 import math
 
+from attrs import evolve
+
 from estimator_service.core import assumptions
 from estimator_service.core.collectives import ring_step_bytes, ring_step_count, sent_bytes
-from estimator_service.core.elementwise import ceil_quotient, smaller
-from estimator_service.core.feasibility import size_violations
+from estimator_service.core.elementwise import Real, ceil_quotient, smaller
 from estimator_service.core.intervals import at_least, exactly
-from estimator_service.core.inventory import (
-    message_bytes_per_all_reduce,
-    sent_bytes_per_logits_row,
-    sent_bytes_per_token,
+from estimator_service.core.inventory import message_bytes_per_all_reduce, sent_bytes_per_token
+from estimator_service.core.layouts.calibrated import (
+    Passes,
+    calibrated_transfers,
+    with_calibrated_change,
+    with_calibration,
 )
-from estimator_service.core.links import counter_bytes, resolve, send_seconds
+from estimator_service.core.layouts.fabric import fabric_baseline_violations, fabric_seconds, resolve_fabric
+from estimator_service.core.layouts.feasibility import layout_violations
+from estimator_service.core.layouts.load import (
+    RowCounts,
+    all_reduce_count,
+    busiest_group_requests,
+    busiest_kind,
+    counted_bytes,
+    fabric_load,
+    load_violations,
+    logits_bytes,
+    prefill_rows,
+    traffic_rows,
+)
+from estimator_service.core.layouts.rows import stage_kinds
+from estimator_service.core.links import send_seconds
+from estimator_service.core.packets import link_counter_bytes
 from estimator_service.core.transfers import (
-    baseline_violations,
     extra_fraction,
     extra_seconds,
-    network_seconds,
     nominal_extra_seconds,
     seconds_after_change,
 )
 from estimator_service.core.version import ESTIMATOR_VERSION
+from linkbound.domain.calibration import Calibration
 from linkbound.domain.catalog import Model
 from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.errors import InvalidArgumentError
@@ -33,9 +51,14 @@ from linkbound.domain.prefill import PassTransfers, PrefillEstimate, PrefillRequ
 from linkbound.domain.workload import PrefillWorkload
 
 
+def sent_bytes_of_tokens(token_count: Real, sent_bytes_of_one: Real) -> Real:
+    """Bytes one rank sends for `token_count` prompt tokens, of numbers or arrays (`docs/formulas.md`, Prefill)."""
+    return token_count * sent_bytes_of_one
+
+
 def prefill_sent_bytes(workload: PrefillWorkload, model: Model, rank_count: int) -> float:
     """Bytes one of `rank_count` ranks sends for all prompts: S = R T s (`docs/formulas.md`, Prefill)."""
-    return workload.total_prompt_tokens * sent_bytes_per_token(model, rank_count)
+    return sent_bytes_of_tokens(workload.total_prompt_tokens, sent_bytes_per_token(model, rank_count))
 
 
 def logits_row_count(workload: PrefillWorkload) -> int:
@@ -71,81 +94,131 @@ def prefill_effects(workload: PrefillWorkload) -> tuple[Effect, ...]:
     return (Effect.LOGITS_GATHER, *((Effect.ENGINE_SCHEDULE,) if workload.request_count > 1 else ()))
 
 
-def estimate_prefill(request: PrefillRequest, model: Model) -> PrefillEstimate:
+def group_workload(workload: PrefillWorkload) -> PrefillWorkload:
+    """The prompts of the attention group that has most of them (`docs/formulas.md`, Prefill)."""
+    if workload.data_parallel_size == 1:
+        return workload
+    return evolve(workload, request_count=busiest_group_requests(workload.request_count, workload.layout))
+
+
+def prefill_passes(workload: PrefillWorkload) -> tuple[Passes, ...]:
+    """Full passes, then the last one where it is shorter; without max_num_batched_tokens one for each prompt.
+
+    (`docs/formulas.md`, Prefill)
+    """
+    whole = prefill_rows(workload, logits_rows=0)
+    tokens = group_workload(workload).total_prompt_tokens
+    largest = smaller(tokens, workload.max_num_batched_tokens or workload.prompt_tokens)
+    full_count, left_over = divmod(tokens, largest)
+    sizes = ((largest, full_count), *(((left_over, 1),) if left_over else ()))
+    return tuple(
+        Passes(
+            counts=RowCounts(group_tokens=size, any_tokens=size * whole.any_tokens / whole.group_tokens, logits_rows=0),
+            repeat_count=count,
+        )
+        for size, count in sizes
+    )
+
+
+def estimate_prefill(request: PrefillRequest, model: Model, calibration: Calibration | None = None) -> PrefillEstimate:
     """Bytes on the wire and time bounds of prompts (`docs/formulas.md`, Prefill).
 
-    Raises InvalidArgumentError where the model cannot be cut over the ranks, and where the baseline is below the time
-    that the link needs for the bytes.
+    Raises InvalidArgumentError where the model cannot be cut as the layout says, and where the baseline is below the
+    time that the links need for the bytes.
     """
-    workload = request.workload
-    rank_count = workload.tensor_parallel_size
-    link = resolve(request.link)
-    to_link = None if request.to_link is None else resolve(request.to_link)
-    links = (link,) if to_link is None else (link, to_link)
-    sent = prefill_sent_bytes(workload, model, rank_count)
+    workload, layout = request.workload, request.workload.layout
+    fabric = resolve_fabric(request.link, request.rank_links, request.inner_link, layout)
+    to_fabric = None
+    if request.to_link is not None:
+        to_fabric = resolve_fabric(request.to_link, request.rank_links, request.inner_link, layout)
+    kinds = stage_kinds(model, layout)
+    logits_rows = logits_row_count(group_workload(workload))
+    counts = prefill_rows(workload, logits_rows)
+    load = fabric_load(kinds, counts.without_logits)
+    baseline = request.baseline_ttft_seconds
     violations = (
-        *size_violations(model, rank_count, "workload.tensor_parallel_size"),
-        *baseline_violations("baseline_ttft_seconds", request.baseline_ttft_seconds, sent, link),
+        *layout_violations(model, layout, "workload."),
+        *load_violations(load, "workload.prompt_tokens"),
+        *fabric_baseline_violations("baseline_ttft_seconds", baseline, load, fabric),
     )
     if violations:
         raise InvalidArgumentError(violations)
 
-    baseline = request.baseline_ttft_seconds
-    network = network_seconds(sent, link, prefill_effects(workload))
-    extra = None if to_link is None else extra_seconds(sent, link, to_link, prefill_effects(workload))
+    passes = () if calibration is None else prefill_passes(workload)
+    calibrated = calibrated_transfers(kinds, passes, calibration, fabric)
+    effects = prefill_effects(workload)
+    network = with_calibration(fabric_seconds(load, fabric, effects), calibrated)
+    new_network, extra = network, None
+    if to_fabric is not None:
+        to_calibrated = calibrated_transfers(kinds, passes, calibration, to_fabric)
+        new_network = with_calibration(fabric_seconds(load, to_fabric, effects), to_calibrated)
+        extra = with_calibrated_change(
+            extra_seconds(load.outer.sequential_bytes, fabric.kindest, to_fabric.kindest, effects),
+            calibrated,
+            to_calibrated,
+        )
+    busiest = busiest_kind(kinds, counts.without_logits)
     pass_tokens = workload.max_num_batched_tokens
+    per_token = counted_bytes(busiest.outer, counts.of_one_token)
+    sent = load.outer.busiest_bytes
     return PrefillEstimate(
         model=model.model_id,
-        tensor_parallel_size=rank_count,
+        tensor_parallel_size=layout.tensor_parallel_size,
         prompt_tokens=workload.prompt_tokens,
         request_count=workload.request_count,
-        all_reduce_count=model.all_reduce_count,
-        sent_bytes_per_prompt_token=round(sent_bytes_per_token(model, rank_count)),
+        all_reduce_count=all_reduce_count(kinds),
+        sent_bytes_per_prompt_token=round(per_token),
         sent_bytes_per_rank=round(sent),
-        counter_bytes_per_rank=round(counter_bytes(sent, link.roce_mtu_bytes)),
-        logits_gather_bytes_per_rank=round(logits_row_count(workload) * sent_bytes_per_logits_row(model, rank_count)),
-        link=link,
-        to_link=to_link,
+        counter_bytes_per_rank=round(link_counter_bytes(sent, fabric.outer)),
+        logits_gather_bytes_per_rank=round(logits_bytes(kinds, logits_rows)),
+        link=fabric.outer,
+        to_link=None if to_fabric is None else to_fabric.outer,
         network_seconds=network,
-        ttft_seconds=_ttft_seconds(workload, sent, baseline, link, to_link),
+        ttft_seconds=_ttft_seconds(baseline, new_network, extra),
         extra_ttft_seconds=extra,
         extra_ttft_fraction=None if extra is None or baseline is None else extra_fraction(extra, baseline),
         network_share_fraction=None if baseline is None else network.lower / baseline,
-        nominal_extra_ttft_seconds=None if to_link is None else nominal_extra_seconds(sent, link, to_link),
+        nominal_extra_ttft_seconds=None
+        if to_fabric is None
+        else nominal_extra_seconds(load.outer.sequential_bytes, fabric.kindest, to_fabric.kindest),
         largest_pass=None
         if pass_tokens is None
-        else pass_transfers(model, rank_count, smaller(workload.total_prompt_tokens, pass_tokens), link),
+        else pass_transfers(
+            model,
+            layout.tensor_parallel_size,
+            smaller(group_workload(workload).total_prompt_tokens, pass_tokens),
+            fabric.outer,
+        ),
+        layout=layout,
+        inner_link=fabric.inner,
+        traffic=traffic_rows(busiest.rows, counts),
         assumptions=(
-            *assumptions.of_links(*links),
-            *assumptions.of_counters(link),
+            *assumptions.of_fabric(
+                layout, (*fabric.links, *(to_fabric.links if to_fabric else ())), fabric.slowest_index
+            ),
+            *assumptions.of_counters(fabric.outer),
             *assumptions.of_prefill(workload),
+            *assumptions.of_layout(layout),
+            *assumptions.of_calibrated_layout(calibration, is_covering=calibrated is not None),
         ),
         baseline_ttft_seconds=baseline,
         estimator_version=ESTIMATOR_VERSION,
     )
 
 
-def _ttft_seconds(
-    workload: PrefillWorkload,
-    sent: float,
-    baseline_seconds: float | None,
-    link: ResolvedLink,
-    to_link: ResolvedLink | None,
-) -> Estimate:
-    """TTFT over `to_link`, or over `link` without one; the baseline is measured over `link`."""
+def _ttft_seconds(baseline_seconds: float | None, new_network: Estimate, extra: Estimate | None) -> Estimate:
+    """TTFT over the link to change to, or over the link without one; the baseline is measured over the link."""
     if baseline_seconds is None:
-        network = network_seconds(sent, to_link or link, prefill_effects(workload))
         return at_least(
-            network.lower,
-            network.lower_basis,
-            constraint=network.binding_constraint,
+            new_network.lower,
+            new_network.lower_basis,
+            constraint=new_network.binding_constraint,
             effects=(
                 Effect.COMPUTE_TIME,
                 Effect.FIXED_OVERHEAD,
-                *network.effects_left_out,
+                *new_network.effects_left_out,
             ),
         )
-    if to_link is None:
+    if extra is None:
         return exactly(baseline_seconds, Basis.MEASURED)
-    extra = extra_seconds(sent, link, to_link, prefill_effects(workload))
-    return seconds_after_change(extra, baseline_seconds, network_seconds(sent, to_link).lower)
+    return seconds_after_change(extra, baseline_seconds, new_network.lower)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from attrs import frozen
+from collections.abc import Iterator
+
+from attrs import evolve, frozen
 
 from estimator_service.core import assumptions
 from estimator_service.core.elementwise import larger, quotient
@@ -17,17 +19,18 @@ from estimator_service.core.intervals import (
     upper_end,
 )
 from estimator_service.core.links import resolve, send_seconds
+from estimator_service.core.memory import MemorySettings, memory_need, memory_reasons
 from estimator_service.core.prefill import prefill_effects, prefill_sent_bytes
 from estimator_service.core.transfers import baseline_violations, extra_seconds
 from estimator_service.core.version import ESTIMATOR_VERSION
-from linkbound.domain.catalog import Model
-from linkbound.domain.errors import InvalidArgumentError
+from linkbound.domain.catalog import Hardware, Model
+from linkbound.domain.errors import InvalidArgumentError, Violation
 from linkbound.domain.estimate import Basis, Constraint, Effect, Estimate
+from linkbound.domain.layout import ParallelLayout
 from linkbound.domain.link import ResolvedLink
+from linkbound.domain.memory import DEFAULT_MAX_NUM_BATCHED_TOKENS, MemoryNeed
 from linkbound.domain.tp_projection import TpProjection, TpProjectionRequest, TpSizeProjection
 from linkbound.domain.workload import PrefillWorkload
-
-_LEFT_OUT = (Effect.MEMORY_FIT, Effect.FIXED_OVERHEAD)
 
 
 @frozen(kw_only=True)
@@ -57,33 +60,54 @@ def projected_compute_seconds(baseline: SplitBaseline, rank_count: int) -> float
     return baseline.compute_seconds * baseline.rank_count / rank_count
 
 
-def project_tp_sizes(request: TpProjectionRequest, model: Model) -> TpProjection:
+@frozen(kw_only=True)
+class _Case:
+    # What is the same at every size.
+    workload: PrefillWorkload
+    model: Model
+    hardware: Hardware | None
+    baseline: SplitBaseline
+    links: tuple[ResolvedLink, ResolvedLink]
+
+
+def project_tp_sizes(request: TpProjectionRequest, model: Model, hardware: Hardware | None = None) -> TpProjection:
     """The loss at each size asked, infeasible ones included (`docs/formulas.md`, TP projection).
 
-    Raises InvalidArgumentError where the model cannot be cut over the ranks of the baseline, and where the baseline is
-    below the time that its link needs for the bytes.
+    With `hardware`, a size is feasible only where weights and the caches of the prompts fit into its memory. Raises
+    InvalidArgumentError where the model cannot be cut over the ranks of the baseline, and where the baseline is below
+    the time that its link needs for the bytes.
     """
     workload = request.workload
     link, to_link = resolve(request.link), resolve(request.to_link)
     baseline = split_baseline(workload, model, link, request.baseline_ttft_seconds)
     violations = (
+        *_layout_violations(workload.layout),
         *size_violations(model, workload.tensor_parallel_size, "workload.tensor_parallel_size"),
         *baseline_violations("baseline_ttft_seconds", baseline.ttft_seconds, baseline.sent_bytes, link),
     )
     if violations:
         raise InvalidArgumentError(violations)
+    case = _Case(workload=workload, model=model, hardware=hardware, baseline=baseline, links=(link, to_link))
+    needs = [_memory_need(case, size) for size in request.tensor_parallel_sizes]
     return TpProjection(
         projections=tuple(
-            _projection(workload, model, baseline, (link, to_link), size) for size in request.tensor_parallel_sizes
+            _projection(case, need, size) for size, need in zip(request.tensor_parallel_sizes, needs, strict=True)
         ),
         assumptions=(
             *assumptions.of_links(link, to_link),
             assumptions.NO_CACHED_PREFIX,
             assumptions.EVEN_COMPUTE,
             assumptions.NO_OVERLAP,
+            *(assumptions.of_memory_check(model, is_known=None not in needs) if hardware is not None else ()),
         ),
         estimator_version=ESTIMATOR_VERSION,
     )
+
+
+def _layout_violations(layout: ParallelLayout) -> Iterator[Violation]:
+    """What a baseline is projected from and to is one tensor-parallel group."""
+    if layout != ParallelLayout(tensor_parallel_size=layout.tensor_parallel_size):
+        yield Violation("workload", "is cut otherwise than over one tensor-parallel group of one rank per node")
 
 
 def projected_ttft_seconds(baseline: SplitBaseline, network_seconds: float, rank_count: int) -> tuple[float, float]:
@@ -96,19 +120,30 @@ def projected_ttft_seconds(baseline: SplitBaseline, network_seconds: float, rank
     return larger(network_seconds, baseline.compute_seconds * scale), network_seconds + baseline.ttft_seconds * scale
 
 
-def _projection(
-    workload: PrefillWorkload,
-    model: Model,
-    baseline: SplitBaseline,
-    links: tuple[ResolvedLink, ResolvedLink],
-    rank_count: int,
-) -> TpSizeProjection:
+def _memory_need(case: _Case, rank_count: int) -> MemoryNeed | None:
+    if case.hardware is None:
+        return None
+    workload = case.workload
+    batched_tokens = workload.max_num_batched_tokens or DEFAULT_MAX_NUM_BATCHED_TOKENS
+    return memory_need(
+        case.model,
+        evolve(workload.layout, tensor_parallel_size=rank_count),
+        case.hardware,
+        workload.prompt_tokens,
+        workload.request_count,
+        MemorySettings(max_num_batched_tokens=batched_tokens),
+    )
+
+
+def _projection(case: _Case, need: MemoryNeed | None, rank_count: int) -> TpSizeProjection:
+    workload, model, baseline, links = case.workload, case.model, case.baseline, case.links
     sent = prefill_sent_bytes(workload, model, rank_count)
     network_seconds = send_seconds(sent, links[0].effective_bits_per_second)
     unhidden_seconds = network_seconds + projected_compute_seconds(baseline, rank_count)
-    left_out = (*_LEFT_OUT, *prefill_effects(workload))
+    unchecked = (Effect.MEMORY_FIT,) if need is None else ()
+    left_out = (*unchecked, Effect.FIXED_OVERHEAD, *prefill_effects(workload))
     extra = extra_seconds(sent, *links, left_out)
-    reasons = infeasible_reasons(model, rank_count)
+    reasons = (*infeasible_reasons(model, rank_count), *memory_reasons(need))
     return TpSizeProjection(
         tensor_parallel_size=rank_count,
         sent_bytes_per_rank=round(sent),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from attrs import evolve
+
 from estimator_service.core.elementwise import larger
 from estimator_service.core.intervals import (
     between_zero_and,
+    combined_basis,
     exactly,
     link_basis,
     link_effects,
@@ -66,7 +69,8 @@ def nominal_extra_seconds(sent_bytes: float, old_link: ResolvedLink, new_link: R
 
 def extra_fraction(extra: Estimate, baseline_seconds: float) -> Estimate:
     """`extra` over a measured baseline: d / T (`docs/formulas.md`, Baselines)."""
-    return mapped(extra, extra.lower / baseline_seconds, upper_end(extra) / baseline_seconds, Basis.MEASURED)
+    fraction = mapped(extra, extra.lower / baseline_seconds, upper_end(extra) / baseline_seconds, Basis.MEASURED)
+    return fraction if extra.expected is None else _expected(fraction, extra.expected / baseline_seconds)
 
 
 def seconds_after_change(extra: Estimate, baseline_seconds: float, new_network_seconds: float) -> Estimate:
@@ -74,12 +78,20 @@ def seconds_after_change(extra: Estimate, baseline_seconds: float, new_network_s
 
     However much of the extra time is hidden, nothing ends before the new link has carried the bytes.
     """
-    return mapped(
+    changed = mapped(
         extra,
         larger(baseline_seconds + extra.lower, new_network_seconds),
         larger(baseline_seconds + upper_end(extra), new_network_seconds),
         Basis.MEASURED,
     )
+    if extra.expected is None:
+        return changed
+    return _expected(changed, larger(baseline_seconds + extra.expected, new_network_seconds))
+
+
+def _expected(estimate: Estimate, value: float) -> Estimate:
+    """`estimate`, made of a change with an expectation and a measured baseline, with its own expectation."""
+    return evolve(estimate, expected=value, expected_basis=combined_basis(estimate.expected_basis, Basis.MEASURED))
 
 
 def baseline_violations(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import grpc
 
 from estimator_service.service import Estimator
+from linkbound.convert import calibration as convert_calibration
 from linkbound.convert import catalog_service as convert
 from linkbound.estimator.v1 import catalog_service_pb2, catalog_service_pb2_grpc
 
@@ -33,6 +35,15 @@ class CatalogServicer(catalog_service_pb2_grpc.CatalogServiceServicer):
         model = self._estimator.get_model(convert.get_model_request_from_proto(request))
         return convert.get_model_response_to_proto(model)
 
+    async def ImportModel(
+        self, request: catalog_service_pb2.ImportModelRequest, _context: Context
+    ) -> catalog_service_pb2.ImportModelResponse:
+        """The model in a config, stored where it is to be."""
+        # Reading a large config takes a second, and writing waits for the disk.
+        question = convert.import_model_request_from_proto(request)
+        model = await asyncio.to_thread(self._estimator.import_model, question)
+        return convert.import_model_response_to_proto(model)
+
     async def ListHardware(
         self, request: catalog_service_pb2.ListHardwareRequest, _context: Context
     ) -> catalog_service_pb2.ListHardwareResponse:
@@ -46,3 +57,26 @@ class CatalogServicer(catalog_service_pb2_grpc.CatalogServiceServicer):
         """One kind of hardware."""
         hardware = self._estimator.get_hardware(convert.get_hardware_request_from_proto(request))
         return convert.get_hardware_response_to_proto(hardware)
+
+    async def FitCalibration(
+        self, request: catalog_service_pb2.FitCalibrationRequest, _context: Context
+    ) -> catalog_service_pb2.FitCalibrationResponse:
+        """The fit of measured times, stored where it is named."""
+        # Ten thousand points take a while, and writing waits for the disk.
+        question = convert_calibration.fit_calibration_request_from_proto(request)
+        calibration = await asyncio.to_thread(self._estimator.fit_calibration, question)
+        return convert_calibration.fit_calibration_response_to_proto(calibration)
+
+    async def ListCalibrations(
+        self, request: catalog_service_pb2.ListCalibrationsRequest, _context: Context
+    ) -> catalog_service_pb2.ListCalibrationsResponse:
+        """One page of the calibrations."""
+        page = self._estimator.list_calibrations(convert_calibration.list_calibrations_request_from_proto(request))
+        return convert_calibration.list_calibrations_response_to_proto(page)
+
+    async def GetCalibration(
+        self, request: catalog_service_pb2.GetCalibrationRequest, _context: Context
+    ) -> catalog_service_pb2.GetCalibrationResponse:
+        """One calibration."""
+        calibration = self._estimator.get_calibration(convert_calibration.get_calibration_request_from_proto(request))
+        return convert_calibration.get_calibration_response_to_proto(calibration)

@@ -109,4 +109,7 @@ def without_instants(result: Any) -> Any:
             return evolve(result, run=without_instants(result.run))
         case list():
             return [without_instants(entry) for entry in result]
+        case tuple():
+            # The answers of a batch, errors among them.
+            return tuple(failure_of(entry) if isinstance(entry, Error) else entry for entry in result)
     return result

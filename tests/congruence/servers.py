@@ -72,12 +72,13 @@ def running(serve: Serve) -> Iterator[ServerThread]:
         thread.stop()
 
 
-def estimator_server(settings: ServerSettings | None = None) -> Serve:
-    """The estimator with the shipped catalogue."""
+def estimator_server(settings: ServerSettings | None = None, *, catalog_directory: Path | None = None) -> Serve:
+    """The estimator with the shipped catalogue, and with a directory that takes imports where one is given."""
     chosen = settings or ServerSettings()
+    find_directory = None if catalog_directory is None else lambda: catalog_directory
 
     async def serve(on_started: OnStarted, stop: asyncio.Event) -> None:
-        await serve_estimator(chosen, default_estimator(), on_started=on_started, stop=stop)
+        await serve_estimator(chosen, default_estimator(find_directory), on_started=on_started, stop=stop)
 
     return serve
 

@@ -12,7 +12,17 @@ from pathlib import Path
 
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor, FileDescriptor, MethodDescriptor
 
-from linkbound.estimator.v1 import catalog_service_pb2, estimator_service_pb2, workload_pb2
+from linkbound.estimator.v1 import (
+    calibration_pb2,
+    catalog_service_pb2,
+    estimator_service_pb2,
+    layout_pb2,
+    memory_pb2,
+    planning_pb2,
+    sizing_pb2,
+    sweep_pb2,
+    workload_pb2,
+)
 from linkbound.ingest.v1 import (
     ingest_service_pb2,
     query_service_pb2,
@@ -28,19 +38,25 @@ PROTO_FOLDER = Path(__file__).parents[2] / "protos"
 FILES: tuple[FileDescriptor, ...] = tuple(
     module.DESCRIPTOR
     for module in (
+        calibration_pb2,
         catalog_service_pb2,
         collective_pb2,
         estimate_pb2,
         estimator_service_pb2,
         ingest_service_pb2,
+        layout_pb2,
         link_pb2,
+        memory_pb2,
         metric_pb2,
+        planning_pb2,
         prediction_pb2,
         query_service_pb2,
         records_pb2,
         run_pb2,
         run_service_pb2,
         samples_pb2,
+        sizing_pb2,
+        sweep_pb2,
         workload_pb2,
     )
 )

@@ -17,7 +17,7 @@ PAIRS = [
     (IngestClient, AsyncIngestClient),
     (SampleWriter, AsyncSampleWriter),
 ]
-NOT_AWAITED = {"list_models", "list_hardware", "list_runs", "sample_writer"}
+NOT_AWAITED = {"list_models", "list_calibrations", "list_hardware", "list_runs", "sample_writer", "stream_sweep"}
 DIFFERENT_SENTENCES = {
     "sample_writer": [
         (

@@ -19,11 +19,12 @@ NUMERIC = {
     FieldDescriptor.CPPTYPE_UINT64,
     FieldDescriptor.CPPTYPE_FLOAT,
 }
-UNITS = "seconds|ns|bytes|bits|tokens|samples|parameters|count|fraction|ratio|index"
+UNITS = "seconds|ns|bytes|bits|tokens|samples|parameters|count|fraction|ratio|index|indices|links|usd"
 WITH_UNIT = re.compile(rf"(?:\w+_)?(?:{UNITS})(?:_per_[a-z_]+)?(?:_deltas)?")
 
 THE_HOLDER = "the unit is the suffix of the field that holds the message"
 THE_METRIC = "the unit is that of the metric in the same message"
+THE_VARIABLE = "the unit is that of the variable in the same axis"
 THE_FIELD = "the field's own word, as engines and model cards spell it"
 AN_ORDINAL = "a position in a sequence, without a unit"
 WITHOUT_UNIT: dict[str, str] = {
@@ -37,7 +38,15 @@ WITHOUT_UNIT: dict[str, str] = {
     "linkbound.ingest.v1.ComparisonRow.measured_min": THE_METRIC,
     "linkbound.ingest.v1.ComparisonRow.measured_max": THE_METRIC,
     "linkbound.ingest.v1.SampleColumns.value_deltas": "the unit is that of the series, `unit_bytes`",
+    "linkbound.estimator.v1.SizeOption.node_ports_used": "a count of links, by the word of the command's JSON",
+    "linkbound.estimator.v1.SizeOption.node_ports_free": "a count of links, by the word of the command's JSON",
     "linkbound.ingest.v1.SeriesDescriptor.port": "a port is known by its number",
+    "linkbound.estimator.v1.CheckMemoryFitResponse.smallest_tp_that_fits": "a tensor-parallel size, as people say it",
+    "linkbound.estimator.v1.SweepAxis.values": THE_VARIABLE,
+    "linkbound.estimator.v1.SweepRange.first": THE_VARIABLE,
+    "linkbound.estimator.v1.SweepRange.step": THE_VARIABLE,
+    "linkbound.estimator.v1.StreamSweepRequest.points_per_response": "a count of points, named by its denominator",
+    "linkbound.estimator.v1.CacheGroup.values_per_token": "a count of values, named by its denominator",
     "linkbound.estimator.v1.Collective.width": "values of one row; the comment says so",
     "linkbound.estimator.v1.EstimateDecodeResponse.rows_per_pass": "a count of rows, named by its denominator",
     "linkbound.ingest.v1.StreamOpened.max_in_flight_batches": "a count of batches, named as such limits are",
@@ -46,6 +55,12 @@ WORDS_WITHOUT_UNIT = {
     "tensor_parallel_size": THE_FIELD,
     "tensor_parallel_sizes": THE_FIELD,
     "hidden_size": THE_FIELD,
+    "ranks_per_node": "a count of ranks, named by its denominator",
+    "pipeline_parallel_size": THE_FIELD,
+    "data_parallel_size": THE_FIELD,
+    "baseline_tensor_parallel_size": THE_FIELD,
+    "passes_in_flight": "a count of passes",
+    "cache_bytes_read_per_rank": "bytes; what is read of them stands behind the unit",
     "vocabulary_size": THE_FIELD,
     "page_size": "the word of paging; the comment says what is counted",
     "sequence_number": AN_ORDINAL,
@@ -59,7 +74,8 @@ NUMBER_LIMITS = re.compile(
     r"not below `|negative is refused|At most \d"
 )
 TEXT_LIMITS = re.compile(
-    r"\d+ (to \d+ )?characters|\d to \d+ of a-z|the bare id is accepted|empty for the first page|empty where it came"
+    r"\d+ (to \d+ )?characters|\d to \d+ of a-z|the bare id is accepted|empty for the first page|empty where it came|"
+    r"at most \d+ MiB"
 )
 MESSAGE_LIMITS = re.compile(r"Required|Absent:|absent for|limits stand at|[Aa]t most \d")
 LIMITED_ELSEWHERE = {
@@ -122,6 +138,7 @@ def test_numbers_are_signed_and_of_full_precision(field: FieldDescriptor) -> Non
         FieldDescriptor.TYPE_INT32,
         FieldDescriptor.TYPE_INT64,
         FieldDescriptor.TYPE_MESSAGE,
+        FieldDescriptor.TYPE_SFIXED64,
         FieldDescriptor.TYPE_SINT64,
         FieldDescriptor.TYPE_STRING,
     }

@@ -29,6 +29,7 @@ NOT_OURS = {
     "grpc",
     "int",
     "str",
+    "tuple",
 }
 SPELT_OUT = {
     # Aliases that read better in a signature than what they stand for.

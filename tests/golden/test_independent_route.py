@@ -5,7 +5,8 @@ from fractions import Fraction
 import pytest
 
 from estimator_service.service import default_estimator
-from linkbound.domain.collective import CollectiveKind, CollectiveRequest
+from linkbound.domain.collective import CollectiveKind
+from linkbound.domain.collective_estimate import CollectiveRequest
 from linkbound.domain.link import Link
 from linkbound.domain.prefill import PrefillRequest
 from linkbound.domain.training import TrainingStepRequest

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from estimator_service.service import default_estimator
-from linkbound.domain.collective import CollectiveKind, CollectiveRequest
+from linkbound.domain.collective import CollectiveKind
+from linkbound.domain.collective_estimate import CollectiveRequest
 from linkbound.domain.link import Link
 from linkbound.domain.training import TrainingStepRequest
 from tests.golden.printed import as_printed

@@ -1,4 +1,4 @@
-"""The README's examples, as they are printed."""
+"""The examples of the README and of other pages, as they are printed."""
 
 import re
 from collections.abc import Iterator
@@ -19,9 +19,9 @@ class Example:
     output: str
 
 
-def blocks(language: str) -> list[str]:
-    """The fenced blocks of `language`, in order."""
-    return [body for kind, body in _FENCE.findall(README.read_text("utf-8")) if kind == language]
+def blocks(language: str, page: Path = README) -> list[str]:
+    """The fenced blocks of `language` in a page, in order."""
+    return [body for kind, body in _FENCE.findall(page.read_text("utf-8")) if kind == language]
 
 
 def examples(block: str) -> Iterator[Example]:

@@ -264,6 +264,9 @@ def test_a_port_that_is_taken_is_3(pair: dict[str, str], tmp_path: Path) -> None
     assert outcome.exit_code == 3
     assert "the port is taken" in outcome.err
     assert "Traceback" not in outcome.err
+    # Nor what gRPC itself has to say of it.
+    assert "add_port" not in outcome.err
+    assert not any(line.startswith(("E0", "E1", "I0", "I1", "W0", "W1")) for line in outcome.err.splitlines())
 
 
 def test_serve_says_where_as_json(tmp_path: Path) -> None:

@@ -25,7 +25,8 @@ from linkbound.convert import (
     tp_projection,
     training,
 )
-from linkbound.domain.collective import CollectiveKind, CollectiveRequest
+from linkbound.domain.collective import CollectiveKind
+from linkbound.domain.collective_estimate import CollectiveRequest
 from linkbound.domain.decode import DecodeRequest
 from linkbound.domain.errors import Error, InvalidArgumentError, NotFoundError, UnimplementedError
 from linkbound.domain.link import Link

@@ -63,7 +63,7 @@ def with_a_new_field(descriptors: FileDescriptorSet) -> None:
     [
         (unchanged, ""),
         (with_a_new_field, ""),
-        (without_a_field, "roce_mtu_bytes"),
+        (without_a_field, "ethernet_mtu_bytes"),
         (with_another_type, "mean"),
         (without_a_method, "CompareRun"),
     ],

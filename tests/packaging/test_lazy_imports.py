@@ -25,3 +25,10 @@ def test_importing_loads_nothing_heavy(module: str) -> None:
 def test_the_domain_types_need_no_transport() -> None:
     loaded = loaded_by("import linkbound.domain")
     assert loaded.isdisjoint([*HEAVY, "grpc", "google.protobuf", "click", "structlog"])
+
+
+def test_arrays_are_for_sweeps_alone() -> None:
+    estimate = "from linkbound import EstimatorClient\nEstimatorClient().get_model('glm-5.3')"
+    loaded = loaded_by(estimate)
+    assert "estimator_service.service" in loaded
+    assert loaded.isdisjoint(["numpy", "linkbound.domain.sweep", "linkbound.domain.batch"])

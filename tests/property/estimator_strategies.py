@@ -8,9 +8,16 @@ from hypothesis import strategies as st
 
 from estimator_service.service import default_estimator
 from linkbound.domain.catalog import Model
-from linkbound.domain.collective import CollectiveKind, CollectiveRequest
+from linkbound.domain.collective import CollectiveKind
+from linkbound.domain.collective_estimate import CollectiveRequest
 from linkbound.domain.decode import DecodeRequest
-from linkbound.domain.link import ROCE_MTUS_BYTES, Link
+from linkbound.domain.link import (
+    LARGEST_ETHERNET_MTU_BYTES,
+    ROCE_MTUS_BYTES,
+    SMALLEST_ETHERNET_MTU_BYTES,
+    Link,
+    LinkTransport,
+)
 from linkbound.domain.link_comparison import EmulatedLink, LinkComparisonRequest
 from linkbound.domain.paging import PageRequest
 from linkbound.domain.prefill import PrefillRequest
@@ -39,9 +46,25 @@ DETAILS: dict[str, Any] = {
     "roce_mtu_bytes": st.none() | st.sampled_from(ROCE_MTUS_BYTES),
     "pcie_function_count": st.none() | st.integers(1, 16),
 }
-LINKS = st.builds(
-    Link, line_rate_bits_per_second=RATES, measured_bits_per_second=st.none() | RATES, **DETAILS
-) | st.builds(Link, measured_bits_per_second=RATES, **DETAILS)
+TRANSPORTS = st.sampled_from([LinkTransport.UNSPECIFIED, LinkTransport.ROCE, LinkTransport.INFINIBAND])
+LINKS = (
+    st.builds(
+        Link,
+        line_rate_bits_per_second=RATES,
+        measured_bits_per_second=st.none() | RATES,
+        transport=TRANSPORTS,
+        **DETAILS,
+    )
+    | st.builds(Link, measured_bits_per_second=RATES, **DETAILS)
+    | st.builds(
+        Link,
+        line_rate_bits_per_second=RATES,
+        transport=st.just(LinkTransport.TCP),
+        ethernet_mtu_bytes=st.none() | st.integers(SMALLEST_ETHERNET_MTU_BYTES, LARGEST_ETHERNET_MTU_BYTES),
+        pcie_function_count=st.none() | st.integers(1, 16),
+    )
+    | st.builds(Link, line_rate_bits_per_second=RATES, transport=st.just(LinkTransport.FABRIC))
+)
 PREFILL_WORKLOADS = st.builds(
     PrefillWorkload,
     model=MODEL_IDS,

@@ -16,35 +16,59 @@ import attrs
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from hypothesis import strategies as st
 
-from linkbound.domain.catalog import Collective, Hardware, HardwareRequest, Model, ModelRequest
-from linkbound.domain.collective import CollectiveRequest
+from linkbound.domain.calibration import CollectivePoint, CollectiveTable, FitCalibrationRequest
+from linkbound.domain.catalog import (
+    CacheGroup,
+    Collective,
+    Hardware,
+    HardwareRequest,
+    ImportModelRequest,
+    Model,
+    ModelRequest,
+    ParameterGroup,
+)
+from linkbound.domain.collective_estimate import CollectiveRequest
+from linkbound.domain.decode import DecodeRequest
 from linkbound.domain.estimate import Estimate
+from linkbound.domain.layout import ParallelLayout
+from linkbound.domain.layout_comparison import LayoutComparisonRequest
+from linkbound.domain.layout_recommendation import LayoutRecommendationRequest
 from linkbound.domain.link import Link
 from linkbound.domain.link_comparison import EmulatedLink, LinkComparisonRequest
+from linkbound.domain.memory import MemoryFitRequest
 from linkbound.domain.metric import Spread
 from linkbound.domain.paging import Page, PageRequest
+from linkbound.domain.planning import PlanRequest, SlowestLinkRequest
 from linkbound.domain.prediction import Baseline, PredictedValue, Prediction, TransferModel
 from linkbound.domain.prefill import PrefillRequest
 from linkbound.domain.records import AppendRequest
 from linkbound.domain.run import CreateRunRequest, RunRequest, SealRunRequest, Setting
 from linkbound.domain.samples import OpenStreamRequest, SampleBatch, SampleColumns, SeriesDescriptor
+from linkbound.domain.sizing import SizeClusterRequest
+from linkbound.domain.sweep import SweepAxis, SweepColumns, SweepRange, SweepRequest
 from linkbound.domain.tp_projection import TpProjectionRequest
 from linkbound.domain.training import TrainingStepRequest
 from linkbound.domain.workload import DecodeWorkload, PrefillWorkload
-from tests.strategies.estimator import (
+from tests.strategies.collectives import (
+    collective_points,
     collective_requests,
+    collective_tables,
+    fit_calibration_requests,
+)
+from tests.strategies.estimator import (
+    cache_groups,
     collectives,
     decode_workloads,
     emulated_links,
     hardware,
+    import_model_requests,
     link_comparison_requests,
     links,
     models,
     page_requests,
-    prefill_requests,
+    parameter_groups,
     prefill_workloads,
     tp_projection_requests,
-    training_step_requests,
 )
 from tests.strategies.ingest import (
     RECORDS,
@@ -57,7 +81,20 @@ from tests.strategies.ingest import (
     series,
     settings_of_runs,
 )
+from tests.strategies.layouts import (
+    decode_requests,
+    layout_comparison_requests,
+    layout_recommendation_requests,
+    prefill_requests,
+)
+from tests.strategies.memory import (
+    memory_fit_requests,
+    parallel_layouts,
+    training_step_requests,
+)
+from tests.strategies.planning import plan_requests, size_cluster_requests, slowest_link_requests
 from tests.strategies.predictions import baselines, estimates, predicted_values, predictions, spreads, transfer_models
+from tests.strategies.sweep import sweep_axes, sweep_columns, sweep_ranges, sweep_requests
 from tests.strategies.values import IDS, INT32, INT64, Fill, Strategy, maybe, of_plain_type, texts, tuples_of, wholes
 
 OWN: dict[type, Callable[[Fill], Strategy]] = {
@@ -65,19 +102,31 @@ OWN: dict[type, Callable[[Fill], Strategy]] = {
     AppendRequest: append_requests,
     Baseline: baselines,
     Collective: collectives,
+    CollectivePoint: collective_points,
     CollectiveRequest: collective_requests,
+    CollectiveTable: collective_tables,
     CreateRunRequest: create_run_requests,
+    DecodeRequest: decode_requests,
     DecodeWorkload: decode_workloads,
     EmulatedLink: emulated_links,
     Estimate: estimates,
+    FitCalibrationRequest: fit_calibration_requests,
+    CacheGroup: cache_groups,
+    ParameterGroup: parameter_groups,
+    ImportModelRequest: import_model_requests,
     Hardware: hardware,
     HardwareRequest: lambda _fill: st.builds(HardwareRequest, hardware=IDS),
+    LayoutComparisonRequest: layout_comparison_requests,
+    LayoutRecommendationRequest: layout_recommendation_requests,
     Link: links,
     LinkComparisonRequest: link_comparison_requests,
+    MemoryFitRequest: memory_fit_requests,
     Model: models,
     ModelRequest: lambda _fill: st.builds(ModelRequest, model=IDS),
     OpenStreamRequest: open_stream_requests,
     PageRequest: page_requests,
+    ParallelLayout: parallel_layouts,
+    PlanRequest: plan_requests,
     PredictedValue: predicted_values,
     Prediction: predictions,
     PrefillRequest: prefill_requests,
@@ -87,7 +136,13 @@ OWN: dict[type, Callable[[Fill], Strategy]] = {
     SampleColumns: sample_columns,
     SealRunRequest: seal_run_requests,
     SeriesDescriptor: series,
+    SizeClusterRequest: size_cluster_requests,
+    SlowestLinkRequest: slowest_link_requests,
     Spread: spreads,
+    SweepAxis: lambda _fill: sweep_axes(),
+    SweepColumns: sweep_columns,
+    SweepRange: sweep_ranges,
+    SweepRequest: sweep_requests,
     TpProjectionRequest: tp_projection_requests,
     TrainingStepRequest: training_step_requests,
     TransferModel: transfer_models,
@@ -95,7 +150,7 @@ OWN: dict[type, Callable[[Fill], Strategy]] = {
 """Types whose rules, or whose columns, a value drawn by type alone would not keep."""
 
 
-RESOURCE_FIELDS = {"model", "run", "run_id", "model_id", "hardware_id"}
+RESOURCE_FIELDS = {"model", "run", "run_id", "model_id", "hardware_id", "switch", "calibration_id"}
 """Text fields that hold the id of a resource."""
 
 

@@ -7,15 +7,30 @@ from typing import Any
 import attrs
 from hypothesis import strategies as st
 
-from linkbound.domain.catalog import Collective, Hardware, Model, RowScope
-from linkbound.domain.collective import CollectiveKind, CollectiveRequest
-from linkbound.domain.link import ROCE_MTUS_BYTES, Link
+from linkbound.domain.catalog import (
+    CacheGroup,
+    Collective,
+    Hardware,
+    ImportModelRequest,
+    Model,
+    ModelPart,
+    ParameterGroup,
+    RowScope,
+    WeightSplit,
+)
+from linkbound.domain.collective import CollectiveKind
+from linkbound.domain.link import (
+    LARGEST_ETHERNET_MTU_BYTES,
+    ROCE_MTUS_BYTES,
+    SMALLEST_ETHERNET_MTU_BYTES,
+    Link,
+    LinkTransport,
+)
 from linkbound.domain.link_comparison import EmulatedLink, LinkComparisonRequest
 from linkbound.domain.paging import PageRequest
-from linkbound.domain.prefill import PrefillRequest
 from linkbound.domain.tp_projection import TpProjectionRequest
-from linkbound.domain.training import TrainingStepRequest
 from linkbound.domain.workload import DecodeWorkload, PrefillWorkload
+from tests.strategies.cuts import cuts, models_given
 from tests.strategies.values import (
     IDS,
     INT32,
@@ -34,35 +49,43 @@ from tests.strategies.values import (
 
 def links(fill: Fill) -> Strategy:
     rates = st.integers(1, LARGEST_RATE)
-    details = {
-        "roce_mtu_bytes": maybe(fill, st.sampled_from(ROCE_MTUS_BYTES)),
+    roce_mtus = maybe(fill, st.sampled_from(ROCE_MTUS_BYTES))
+    of_rdma = {
+        "roce_mtu_bytes": roce_mtus,
+        "transport": members(fill, LinkTransport, "TCP", "FABRIC"),
         "pcie_function_count": maybe(fill, st.integers(1, 16)),
     }
-    with_line_rate = st.builds(
-        Link, line_rate_bits_per_second=rates, measured_bits_per_second=maybe(fill, rates), **details
-    )
-    measured_only = st.builds(Link, measured_bits_per_second=rates, **details)
-    return with_line_rate if fill is Fill.FULL else with_line_rate | measured_only
+    of_tcp = {
+        "ethernet_mtu_bytes": maybe(fill, st.integers(SMALLEST_ETHERNET_MTU_BYTES, LARGEST_ETHERNET_MTU_BYTES)),
+        "transport": st.just(LinkTransport.TCP),
+        "pcie_function_count": maybe(fill, st.integers(1, 16)),
+    }
+
+    def build(details: dict[str, Any]) -> Strategy:
+        with_line_rate = st.builds(
+            Link, line_rate_bits_per_second=rates, measured_bits_per_second=maybe(fill, rates), **details
+        )
+        measured_only = st.builds(Link, measured_bits_per_second=rates, **details)
+        return with_line_rate if fill is Fill.FULL else with_line_rate | measured_only
+
+    of_fabric = {"transport": st.just(LinkTransport.FABRIC)}
+    # No link has both MTUs: what is full is full of one transport.
+    return build(of_rdma) | build(of_tcp) if fill is Fill.FULL else build(of_rdma) | build(of_tcp) | build(of_fabric)
 
 
 def prefill_workloads(fill: Fill) -> Strategy:
-    workloads = st.builds(
-        PrefillWorkload,
-        model=IDS,
-        tensor_parallel_size=st.integers(1, 4096),
-        prompt_tokens=st.integers(1, 10**9),
-        request_count=st.integers(1, 100),
-        max_num_batched_tokens=maybe(fill, st.integers(1, 10**9)),
-    )
-    many_short_ones = st.builds(
-        PrefillWorkload,
-        model=IDS,
-        tensor_parallel_size=st.integers(1, 4096),
-        prompt_tokens=st.integers(1, 10**6),
-        request_count=st.integers(1, 100_000),
-        max_num_batched_tokens=maybe(fill, st.integers(1, 10**9)),
-    )
-    return workloads | many_short_ones
+    @st.composite
+    def build(draw: st.DrawFn) -> PrefillWorkload:
+        longest, most = draw(st.sampled_from([(10**9, 100), (10**6, 100_000)]))
+        return PrefillWorkload(
+            **draw(models_given(fill)),
+            **draw(cuts(fill)),
+            prompt_tokens=draw(st.integers(1, longest)),
+            request_count=draw(st.integers(1, most)),
+            max_num_batched_tokens=draw(maybe(fill, st.integers(1, 10**9))),
+        )
+
+    return build()
 
 
 def decode_workloads(fill: Fill) -> Strategy:
@@ -70,10 +93,11 @@ def decode_workloads(fill: Fill) -> Strategy:
     def build(draw: st.DrawFn) -> DecodeWorkload:
         drafts = draw(wholes(fill, 0, 64))
         return DecodeWorkload(
-            model=draw(IDS),
-            tensor_parallel_size=draw(st.integers(1, 4096)),
+            **draw(models_given(fill)),
+            **draw(cuts(fill)),
             request_count=draw(st.integers(1, 100_000)),
             draft_token_count=drafts,
+            context_tokens=draw(maybe(fill, st.integers(1, 10**6))),
             acceptance_length_tokens=draw(maybe(fill, st.floats(1, 1 + drafts))),
             hardware=draw(IDS if fill is Fill.FULL else st.just("") | IDS),
         )
@@ -90,22 +114,14 @@ def emulated_links(fill: Fill) -> Strategy:
     )
 
 
-def prefill_requests(fill: Fill) -> Strategy:
-    return st.builds(
-        PrefillRequest,
-        workload=prefill_workloads(fill),
-        link=links(fill),
-        to_link=maybe(fill, links(fill)),
-        baseline_ttft_seconds=seconds(fill),
-    )
-
-
 def link_comparison_requests(fill: Fill) -> Strategy:
     of_prefills = st.builds(
         LinkComparisonRequest,
         prefill=prefill_workloads(fill),
         old_link=links(fill),
         new_link=links(fill),
+        # Whatever the nodes of the workload hold.
+        inner_link=links(fill),
         baseline_seconds=st.floats(1e-9, LARGEST_SECONDS),
         emulation=maybe(fill, emulated_links(fill)),
     )
@@ -115,6 +131,7 @@ def link_comparison_requests(fill: Fill) -> Strategy:
         decode=decode_workloads(fill),
         old_link=links(fill),
         new_link=links(fill),
+        inner_link=links(fill),
         baseline_seconds=seconds(fill),
     )
     return of_prefills if fill is Fill.FULL else of_prefills | of_decodes
@@ -127,27 +144,8 @@ def tp_projection_requests(fill: Fill) -> Strategy:
         baseline_ttft_seconds=st.floats(1e-9, LARGEST_SECONDS),
         link=links(fill),
         to_link=links(fill),
+        hardware=IDS if fill is Fill.FULL else st.just("") | IDS,
         tensor_parallel_sizes=st.lists(st.integers(1, 4096), min_size=1, max_size=16, unique=True).map(tuple),
-    )
-
-
-def collective_requests(fill: Fill) -> Strategy:
-    return st.builds(
-        CollectiveRequest,
-        kind=members(fill, CollectiveKind, "UNSPECIFIED"),
-        rank_count=st.integers(2, 65_536),
-        message_bytes=maybe(fill, st.integers(1, 10**15)),
-        link=links(fill),
-    )
-
-
-def training_step_requests(fill: Fill) -> Strategy:
-    return st.builds(
-        TrainingStepRequest,
-        gradient_bytes=st.integers(1, 10**15),
-        rank_count=st.integers(1, 65_536),
-        link=links(fill),
-        compute_step_seconds=st.floats(1e-9, LARGEST_SECONDS),
     )
 
 
@@ -160,6 +158,7 @@ def collectives(fill: Fill) -> Strategy:
         kind=members(fill, CollectiveKind, "UNSPECIFIED"),
         row_scope=members(fill, RowScope, "UNSPECIFIED"),
         reason=texts(fill, 64, 1),
+        part=members(fill, ModelPart),
     )
 
 
@@ -190,9 +189,54 @@ def models(fill: Fill) -> Strategy:
         ),
         mtp_parameters=maybe(fill, wholes(fill, 0, 10**15)),
         weight_bits_per_parameter=maybe(fill, st.floats(1e-3, 64)),
+        parameter_groups=tuples_of(fill, parameter_groups(fill)),
+        cache_groups=tuples_of(fill, cache_groups(fill)),
+        active_expert_count=wholes(fill, 0, 10**5),
+        mtp_layer_count=wholes(fill, 0, 10**5),
+        undetermined=notes,
         unused_keys=notes,
         assumptions=notes,
         sources=notes,
+    )
+
+
+def parameter_groups(fill: Fill) -> Strategy:
+    def build(active: int, more: int, **rest: Any) -> ParameterGroup:
+        return ParameterGroup(parameter_count=active + more, active_parameter_count=active, **rest)
+
+    return st.builds(
+        build,
+        active=wholes(fill, 0, 10**14),
+        more=wholes(fill, 0, 10**14),
+        part=members(fill, ModelPart, "UNSPECIFIED"),
+        weight_bytes=maybe(fill, wholes(fill, 0, 10**15)),
+        split=members(fill, WeightSplit, "UNSPECIFIED"),
+        layer_count=wholes(fill, 0, 10**5),
+    )
+
+
+def cache_groups(fill: Fill) -> Strategy:
+    tokens = maybe(fill, st.integers(1, 10**9))
+    return st.builds(
+        CacheGroup,
+        reason=texts(fill, 64, 1),
+        layer_count=st.integers(1, 10**5),
+        values_per_token=wholes(fill, 0, 10**9),
+        split_head_count=wholes(fill, 0, 10**5),
+        window_tokens=tokens,
+        state_bytes_per_request=wholes(fill, 0, 10**12),
+        read_tokens=tokens,
+        fp8_bytes_per_token=wholes(fill, 0, 10**9),
+    )
+
+
+def import_model_requests(fill: Fill) -> Strategy:
+    return st.builds(
+        ImportModelRequest,
+        model=IDS,
+        config_json=texts(fill, 64, 1),
+        display_name=texts(fill, 128, 1),
+        validate_only=st.just(value=True) if fill is Fill.FULL else st.booleans(),
     )
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from linkbound.client.ingest import IngestClient
     from linkbound.client.options import TlsFiles
 
+DATA = "LINKBOUND_DATA"
 TOKEN = "LINKBOUND_TOKEN"
 TOKEN_FILE = "LINKBOUND_TOKEN_FILE"
 TLS_CA_FILE = "LINKBOUND_TLS_CA_FILE"
@@ -24,11 +25,12 @@ TLS_CLIENT_KEY_FILE = "LINKBOUND_TLS_CLIENT_KEY_FILE"
 TLS_SERVER_NAME = "LINKBOUND_TLS_SERVER_NAME"
 
 
-def estimator_client(target: str) -> EstimatorClient:
-    """The estimator at `target`."""
+def estimator_client(target: str, data: str | None = None) -> EstimatorClient:
+    """The estimator at `target`; `data`, else LINKBOUND_DATA, is the folder of the catalogue for `local:`."""
     from linkbound.client.estimator import EstimatorClient
 
-    return EstimatorClient(target, token=_token(), tls=_tls())
+    folder = data or os.environ.get(DATA)
+    return EstimatorClient(target, data_directory=Path(folder) if folder else None, token=_token(), tls=_tls())
 
 
 def ingest_client(target: str, data: str | None) -> IngestClient:

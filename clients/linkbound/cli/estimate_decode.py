@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from linkbound.cli import text
+from linkbound.cli import layout_text, text
 from linkbound.cli.connect import estimator_client
 from linkbound.cli.failures import naming
+from linkbound.cli.layout_options import LAYOUT_FIELDS, layout_option
 from linkbound.cli.options import LINK_FIELDS, Links, Reply, links_option, model_option, reply_option
 from linkbound.cli.output import print_message, print_text
-from linkbound.cli.params import REAL, WHOLE
+from linkbound.cli.params import REAL, TOKENS, WHOLE
 from linkbound.cli.table import pairs
 from linkbound.domain.decode import DecodeEstimate
 from linkbound.domain.estimate import Constraint
+from linkbound.domain.layout import layout_name
 
 _FIELDS = {
     "model": "--model",
@@ -23,21 +27,25 @@ _FIELDS = {
     "workload.draft_token_count": "--draft-tokens",
     "workload.acceptance_length_tokens": "--acceptance-length",
     "workload.hardware": "--hardware",
+    "workload.context_tokens": "--context",
+    **LAYOUT_FIELDS,
     **LINK_FIELDS,
 }
 
 
 @click.command()
 @model_option
-@click.option("--tp", type=WHOLE, required=True, help="Tensor-parallel size: ranks, one per node.")
+@click.option("--tp", type=WHOLE, required=True, help="Tensor-parallel size: ranks of a group.")
 @click.option("--requests", type=WHOLE, default=1, show_default=True, help="Requests that generate at the same time.")
 @click.option("--draft-tokens", type=WHOLE, default=0, show_default=True, help="Drafts that a pass checks per request.")
 @click.option("--acceptance-length", type=REAL, help="Tokens that a pass yields per request on average.")
 @click.option("--hardware", default="dgx-spark", show_default=True, help="Accelerator of the catalogue; '' for none.")
+@click.option("--context", type=TOKENS, help="Tokens that each request has in its cache: 8192 or 8k.")
+@layout_option
 @links_option()
 @reply_option("estimator")
 @naming(_FIELDS)
-def decode(
+def decode(  # noqa: PLR0913 - one parameter for each option
     *,
     model: str,
     tp: int,
@@ -45,6 +53,8 @@ def decode(
     draft_tokens: int,
     acceptance_length: float | None,
     hardware: str,
+    context: int | None,
+    layout: dict[str, Any],
     links: Links,
     reply: Reply,
 ) -> None:
@@ -62,17 +72,20 @@ def decode(
             hardware=hardware,
             link=links.link,
             to_link=links.to_link,
+            context_tokens=context,
+            **layout,
         )
     if reply.as_json:
         from linkbound.convert.decode import decode_estimate_to_proto
 
         print_message(decode_estimate_to_proto(answer))
     else:
-        print_text(_headline(answer, hardware), pairs(_details(answer, hardware)))
+        details = pairs(_details(answer, hardware))
+        print_text(_headline(answer, hardware), details, layout_text.traffic_table(answer.traffic))
 
 
 def _headline(answer: DecodeEstimate, hardware: str) -> str:
-    about = f"{answer.request_count} x {answer.model} on TP{answer.tensor_parallel_size}"
+    about = f"{answer.request_count} x {answer.model} on {layout_name(answer.layout)}"
     floor = f"a pass takes at least {text.seconds(answer.pass_seconds.lower)}{_memory(answer, hardware)}"
     if answer.extra_pass_seconds is None:
         return f"{floor}: {about}, {text.bits_per_second(answer.link.effective_bits_per_second)}"
@@ -96,17 +109,21 @@ def _details(answer: DecodeEstimate, hardware: str) -> list[tuple[str, str]]:
         ("time to send them, without latency", text.seconds(answer.send_seconds_per_all_reduce)),
         ("logits gather, one rank", text.size_bytes(answer.logits_gather_bytes_per_rank)),
         ("sent bytes per pass, one rank", text.size_bytes(answer.sent_bytes_per_pass)),
+        ("transfers of a pass", text.expectation(answer.network_seconds, text.seconds)),
         ("pass", text.interval(answer.pass_seconds, text.seconds) + _memory(answer, hardware)),
         ("traffic", text.interval(answer.traffic_bits_per_second, text.bits_per_second)),
     ]
     if answer.active_weight_bytes_per_rank is not None:
         rows.append(("weights read per pass, one rank", text.size_bytes(answer.active_weight_bytes_per_rank)))
+    if answer.cache_bytes_read_per_rank is not None:
+        rows.append(("cache read per pass, one rank", text.size_bytes(answer.cache_bytes_read_per_rank)))
     if answer.extra_pass_seconds is not None:
-        rows.append(("extra pass time", text.interval(answer.extra_pass_seconds, text.signed_seconds)))
+        rows.append(("extra pass time", text.expectation(answer.extra_pass_seconds, text.signed_seconds)))
     if answer.output_tokens_per_second is not None:
         rows.append(("output of one request", text.interval(answer.output_tokens_per_second, text.tokens_per_second)))
     rows += [("hardware", hardware or "none"), ("link", text.rate_note(answer.link))]
     if answer.to_link is not None:
         rows.append(("new link", text.rate_note(answer.to_link)))
+    rows += layout_text.details(answer.layout, answer.inner_link)
     rows.append(("left out", text.left_out(answer.pass_seconds, answer.extra_pass_seconds)))
     return rows + text.assumed(answer.assumptions)

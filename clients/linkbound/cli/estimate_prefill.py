@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
-from linkbound.cli import text
+from linkbound.cli import layout_text, text
 from linkbound.cli.connect import estimator_client
 from linkbound.cli.failures import naming
+from linkbound.cli.layout_options import LAYOUT_FIELDS, layout_option
 from linkbound.cli.options import LINK_FIELDS, Links, Reply, links_option, model_option, reply_option
 from linkbound.cli.output import print_json, print_message, print_text
 from linkbound.cli.params import SECONDS, TOKENS, TOKENS_LIST, WHOLE
 from linkbound.cli.table import pairs, right, table
+from linkbound.domain.layout import layout_name
 from linkbound.domain.prefill import PrefillEstimate
 
 _FIELDS = {
@@ -23,21 +26,23 @@ _FIELDS = {
     "workload.request_count": "--requests",
     "workload.max_num_batched_tokens": "--max-num-batched-tokens",
     "baseline_ttft_seconds": "--baseline-ttft",
+    **LAYOUT_FIELDS,
     **LINK_FIELDS,
 }
 
 
 @click.command()
 @model_option
-@click.option("--tp", type=WHOLE, required=True, help="Tensor-parallel size: ranks, one per node.")
+@click.option("--tp", type=WHOLE, required=True, help="Tensor-parallel size: ranks of a group.")
 @click.option("--prompt-tokens", type=TOKENS_LIST, required=True, help="Tokens of each prompt: 8192, 8k, or 1k,8k,32k.")
 @click.option("--requests", type=WHOLE, default=1, show_default=True, help="Prompts that arrive together.")
 @click.option("--baseline-ttft", type=SECONDS, help="Measured TTFT over --link, of the last of --requests.")
 @click.option("--max-num-batched-tokens", type=TOKENS, help="Tokens of one pass at most; shows one pass.")
+@layout_option
 @links_option()
 @reply_option("estimator")
 @naming(_FIELDS)
-def prefill(
+def prefill(  # noqa: PLR0913 - one parameter for each option
     *,
     model: str,
     tp: int,
@@ -45,6 +50,7 @@ def prefill(
     requests: int,
     baseline_ttft: float | None,
     max_num_batched_tokens: int | None,
+    layout: dict[str, Any],
     links: Links,
     reply: Reply,
 ) -> None:
@@ -60,13 +66,15 @@ def prefill(
                 link=links.link,
                 to_link=links.to_link,
                 baseline_ttft_seconds=baseline_ttft,
+                **layout,
             )
             for tokens in prompt_tokens
         ]
     if reply.as_json:
         _print_json(answers)
     elif len(answers) == 1:
-        print_text(_headline(answers[0]), pairs(_details(answers[0])))
+        one = answers[0]
+        print_text(_headline(one), pairs(_details(one)), layout_text.traffic_table(one.traffic))
     else:
         print_text(_headline_of_many(answers), _table(answers), pairs(_links(answers[0])))
 
@@ -84,13 +92,13 @@ def _print_json(answers: Sequence[PrefillEstimate]) -> None:
 
 def _headline(answer: PrefillEstimate) -> str:
     requests = f"{answer.request_count} x " if answer.request_count > 1 else ""
-    about = f"{requests}{answer.prompt_tokens:,} prompt tokens of {answer.model} on TP{answer.tensor_parallel_size}"
+    about = f"{requests}{answer.prompt_tokens:,} prompt tokens of {answer.model} on {layout_name(answer.layout)}"
     return f"{_cost(answer)}: {about}, {_rates(answer)}"
 
 
 def _headline_of_many(answers: Sequence[PrefillEstimate]) -> str:
     largest = max(answers, key=lambda answer: answer.prompt_tokens)
-    about = f"{largest.model} on TP{largest.tensor_parallel_size}, up to {largest.prompt_tokens:,} prompt tokens"
+    about = f"{largest.model} on {layout_name(largest.layout)}, up to {largest.prompt_tokens:,} prompt tokens"
     return f"{_cost(largest)}: {about}, {_rates(largest)}"
 
 
@@ -118,10 +126,10 @@ def _details(answer: PrefillEstimate) -> list[tuple[str, str]]:
         ("sent bytes, one rank", text.size_bytes(answer.sent_bytes_per_rank)),
         (
             "counter bytes, one rank",
-            f"{text.size_bytes(answer.counter_bytes_per_rank)} at RoCE MTU {answer.link.roce_mtu_bytes}",
+            f"{text.size_bytes(answer.counter_bytes_per_rank)} {text.counted_at(answer.link)}",
         ),
         ("logits gather, one rank", text.size_bytes(answer.logits_gather_bytes_per_rank)),
-        ("network time", text.interval(answer.network_seconds, text.seconds)),
+        ("network time", text.expectation(answer.network_seconds, text.seconds)),
     ]
     if answer.largest_pass is not None:
         one = answer.largest_pass
@@ -132,13 +140,13 @@ def _details(answer: PrefillEstimate) -> list[tuple[str, str]]:
             ("  time to send", text.seconds(one.send_seconds_per_all_reduce)),
         ]
     if answer.extra_ttft_seconds is not None:
-        rows.append(("extra TTFT", text.interval(answer.extra_ttft_seconds, text.signed_seconds)))
+        rows.append(("extra TTFT", text.expectation(answer.extra_ttft_seconds, text.signed_seconds)))
     if answer.extra_ttft_fraction is not None:
-        rows.append(("extra TTFT over the baseline", text.interval(answer.extra_ttft_fraction, text.signed_percent)))
+        rows.append(("extra TTFT over the baseline", text.expectation(answer.extra_ttft_fraction, text.signed_percent)))
     if answer.nominal_extra_ttft_seconds is not None:
         nominal = text.interval(answer.nominal_extra_ttft_seconds, text.signed_seconds)
         rows.append(("extra TTFT at line rates, no bound", nominal))
-    rows.append(("TTFT", text.interval(answer.ttft_seconds, text.seconds)))
+    rows.append(("TTFT", text.expectation(answer.ttft_seconds, text.seconds)))
     if answer.network_share_fraction is not None:
         rows.append(("network share of the baseline", text.percent(answer.network_share_fraction)))
     return rows + _links(answer)
@@ -148,6 +156,7 @@ def _links(answer: PrefillEstimate) -> list[tuple[str, str]]:
     rows = [("link", text.rate_note(answer.link))]
     if answer.to_link is not None:
         rows.append(("new link", text.rate_note(answer.to_link)))
+    rows += layout_text.details(answer.layout, answer.inner_link)
     rows.append(("left out", text.left_out(answer.extra_ttft_seconds or answer.network_seconds)))
     return rows + text.assumed(answer.assumptions)
 

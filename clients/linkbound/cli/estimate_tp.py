@@ -23,6 +23,7 @@ _FIELDS = {
     "workload.request_count": "--requests",
     "baseline_ttft_seconds": "--baseline-ttft",
     "tensor_parallel_sizes": "--tp-sizes",
+    "hardware": "--hardware",
     **LINK_FIELDS,
 }
 
@@ -34,10 +35,11 @@ _FIELDS = {
 @click.option("--baseline-tp", type=WHOLE, required=True, help="Tensor-parallel size of the baseline.")
 @click.option("--baseline-ttft", type=SECONDS, required=True, help="Measured TTFT over --link at --baseline-tp.")
 @click.option("--tp-sizes", type=WHOLE_LIST, required=True, help="Sizes to project to: 2,4,8,16.")
+@click.option("--hardware", default="", metavar="HARDWARE", help="Hardware of the catalogue; checks memory.")
 @links_option(to_link_required=True)
 @reply_option("estimator")
 @naming(_FIELDS)
-def tp(
+def tp(  # noqa: PLR0913 - one parameter for each option
     *,
     model: str,
     prompt_tokens: int,
@@ -45,6 +47,7 @@ def tp(
     baseline_tp: int,
     baseline_ttft: float,
     tp_sizes: Sequence[int],
+    hardware: str,
     links: Links,
     reply: Reply,
 ) -> None:
@@ -66,6 +69,7 @@ def tp(
             link=links.link,
             to_link=links.to_link,
             tensor_parallel_sizes=tp_sizes,
+            hardware=hardware,
         )
     if reply.as_json:
         from linkbound.convert.tp_projection import tp_projection_to_proto

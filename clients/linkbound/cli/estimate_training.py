@@ -9,34 +9,82 @@ from linkbound.cli.connect import estimator_client
 from linkbound.cli.failures import naming
 from linkbound.cli.options import Reply, reply_option
 from linkbound.cli.output import print_message, print_text
-from linkbound.cli.params import RATE, SECONDS, WHOLE
+from linkbound.cli.params import BYTES, LINK, SECONDS, WHOLE
 from linkbound.cli.table import pairs
 from linkbound.domain.link import Link
-from linkbound.domain.training import TrainingStepEstimate
+from linkbound.domain.training import DEFAULT_VALUE_BYTES, TrainingSharding, TrainingStepEstimate
 
 _FIELDS = {
     "gradient_bytes": "--gradient-bytes",
+    "model": "--model",
+    "lora_parameters": "--lora-parameters",
+    "value_bytes": "--value-bytes",
     "rank_count": "--nodes",
     "link.line_rate_bits_per_second": "--bandwidth",
     "compute_step_seconds": "--compute-step-seconds",
+    "calibration": "--calibration",
+}
+_SHARDINGS = {
+    "ddp": TrainingSharding.UNSPECIFIED,
+    "optimizer": TrainingSharding.OPTIMIZER,
+    "full": TrainingSharding.FULL,
 }
 
 
 @click.command()
 @click.option("--nodes", type=WHOLE, required=True, help="Nodes, one rank each.")
-@click.option("--gradient-bytes", type=WHOLE, required=True, help="Gradient bytes of all trainable parameters.")
-@click.option("--bandwidth", type=RATE, required=True, help="What one direction of one node carries: 1.18GB/s, 200g.")
+@click.option("--gradient-bytes", type=BYTES, help="Gradient bytes of all trainable parameters: 15.23GB.")
+@click.option("--model", default="", metavar="MODEL", help="A model of the catalogue, in place of --gradient-bytes.")
+@click.option("--lora-parameters", type=WHOLE, help="Train adapters of that many parameters in place of the --model.")
+@click.option(
+    "--sharding",
+    type=click.Choice(list(_SHARDINGS)),
+    default="ddp",
+    show_default=True,
+    help="What is spread over the ranks: nothing, the optimizer (ZeRO-1, ZeRO-2), all of it (FSDP, ZeRO-3).",
+)
+@click.option(
+    "--value-bytes",
+    type=WHOLE,
+    default=DEFAULT_VALUE_BYTES,
+    show_default=True,
+    help="Bytes of one parameter or gradient of the --model on the network.",
+)
+@click.option(
+    "--bandwidth",
+    type=LINK,
+    required=True,
+    help="What one direction of one node carries: 1.18GB/s, 200g, or a name that `linkbound links` lists.",
+)
 @click.option("--compute-step-seconds", type=SECONDS, required=True, help="Step time of one node alone.")
+@click.option("--calibration", default="", metavar="CALIBRATION", help="Measured collectives of the catalogue.")
 @reply_option("estimator")
 @naming(_FIELDS)
-def training(*, nodes: int, gradient_bytes: int, bandwidth: int, compute_step_seconds: float, reply: Reply) -> None:
-    """Gradient exchange of one step of data-parallel training."""
+def training(  # noqa: PLR0913 - one parameter for each option
+    *,
+    nodes: int,
+    gradient_bytes: int | None,
+    model: str,
+    lora_parameters: int | None,
+    sharding: str,
+    value_bytes: int,
+    bandwidth: Link,
+    compute_step_seconds: float,
+    calibration: str,
+    reply: Reply,
+) -> None:
+    """Exchange of one step of data-parallel training."""
     with estimator_client(reply.target) as estimator:
         answer = estimator.estimate_training_step(
             gradient_bytes=gradient_bytes,
+            model=model,
+            lora_parameters=lora_parameters,
+            sharding=_SHARDINGS[sharding],
+            value_bytes=value_bytes,
             rank_count=nodes,
-            link=Link(line_rate_bits_per_second=bandwidth),
+            link=bandwidth,
             compute_step_seconds=compute_step_seconds,
+            calibration=calibration,
         )
     if reply.as_json:
         from linkbound.convert.training import training_step_estimate_to_proto
@@ -52,10 +100,12 @@ def _headline(answer: TrainingStepEstimate, nodes: int) -> str:
 
 def _details(answer: TrainingStepEstimate) -> list[tuple[str, str]]:
     return [
+        ("gradients", text.size_bytes(answer.gradient_bytes)),
         ("sent bytes per step, one rank", text.size_bytes(answer.sent_bytes_per_rank)),
-        ("gradient all-reduce", text.interval(answer.sync_seconds, text.seconds)),
+        ("exchange", text.interval(answer.sync_seconds, text.seconds)),
         ("step", text.interval(answer.step_seconds, text.seconds)),
         ("scaling efficiency", text.interval(answer.scaling_efficiency_fraction, text.percent)),
         ("link", text.rate_note(answer.link)),
         ("left out", text.left_out(answer.step_seconds)),
+        *text.assumed(answer.assumptions),
     ]

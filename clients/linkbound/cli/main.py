@@ -22,6 +22,10 @@ linkbound = LazyGroup(
     lazy={
         "estimate": LazyCommand("linkbound.cli.estimate:estimate", "predict bytes, times and bounds"),
         "models": LazyCommand("linkbound.cli.models:models", "the models of the catalogue"),
+        "calibrations": LazyCommand("linkbound.cli.calibrations:calibrations", "measured times of collectives"),
+        "size": LazyCommand("linkbound.cli.size:size", "switches and cables for a cluster"),
+        "plan": LazyCommand("linkbound.cli.plan:plan", "the checklist before a link is chosen"),
+        "links": LazyCommand("linkbound.cli.links:links", "links that have a name"),
         "demo": LazyCommand("linkbound.cli.demo:demo", "both services on the records of two studies"),
         "serve": LazyCommand("linkbound.cli.serve:serve", "run the estimator and the ingest service"),
         "health": LazyCommand("linkbound.cli.health:health", "ask the services whether they serve"),

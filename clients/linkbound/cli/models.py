@@ -1,27 +1,26 @@
-"""`linkbound models`: the catalogue."""
+"""`linkbound models`: the catalogue, and what is imported into it."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 import click
 
-from linkbound.cli import text
+from linkbound.cli import model_text
 from linkbound.cli.connect import estimator_client
-from linkbound.cli.failures import naming
-from linkbound.cli.options import Reply, reply_option
+from linkbound.cli.failures import USAGE, Failure, failure_of, naming
+from linkbound.cli.options import Reply, data_option, reply_option
 from linkbound.cli.output import print_message, print_text
-from linkbound.cli.table import Column, pairs, right, table
-from linkbound.domain.catalog import Model
+from linkbound.cli.table import table
+from linkbound.domain.catalog import LARGEST_CONFIG_BYTES, Model
+from linkbound.domain.errors import InvalidArgumentError
 
-_LIST_COLUMNS = (
-    Column("model"),
-    Column("name"),
-    right("layers"),
-    right("hidden"),
-    right("all-reduces"),
-    right("parameters"),
-    right("active"),
-)
-_COLLECTIVE_COLUMNS = (Column("collective"), right("width"), right("count"), Column("one row per"), Column("reason"))
+_BYTES_READ = LARGEST_CONFIG_BYTES + 1
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_FIRST_BYTES = 64
+_CONFIG = "config_json"
+_IMPORT_OPTIONS = {"model": "--name", "display_name": "--display-name"}
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -30,11 +29,12 @@ def models() -> None:
 
 
 @models.command("list")
+@data_option
 @reply_option("estimator")
 @naming({})
-def list_models(*, reply: Reply) -> None:
+def list_models(*, data: str | None, reply: Reply) -> None:
     """Lists the models."""
-    with estimator_client(reply.target) as estimator:
+    with estimator_client(reply.target, data) as estimator:
         entries = tuple(estimator.list_models())
     if reply.as_json:
         from linkbound.convert.catalog_service import list_models_response_to_proto
@@ -42,81 +42,86 @@ def list_models(*, reply: Reply) -> None:
 
         print_message(list_models_response_to_proto(Page(entries=entries)))
     else:
-        print_text(f"{len(entries)} models", table(_LIST_COLUMNS, [_list_cells(model) for model in entries]))
+        rows = [model_text.list_cells(model) for model in entries]
+        print_text(f"{len(entries)} models", table(model_text.LIST_COLUMNS, rows))
 
 
 @models.command("show")
 @click.argument("model")
+@data_option
 @reply_option("estimator")
 @naming({"model": "MODEL", "model_id": "MODEL", "name": "MODEL"})
-def show_model(*, model: str, reply: Reply) -> None:
+def show_model(*, model: str, data: str | None, reply: Reply) -> None:
     """Shows what the catalogue knows of MODEL, with sources."""
-    with estimator_client(reply.target) as estimator:
+    with estimator_client(reply.target, data) as estimator:
         answer = estimator.get_model(model)
+    _print(answer, reply)
+
+
+@models.command("import")
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
+@click.option("--name", metavar="MODEL", help="Name to keep it under; without one it is only shown.")
+@click.option("--display-name", default="", metavar="TEXT", help="What people call it; default: the name.")
+@data_option
+@reply_option("estimator")
+@naming(_IMPORT_OPTIONS)
+def import_model(*, file: str, name: str | None, display_name: str, data: str | None, reply: Reply) -> None:
+    """Reads FILE, a Hugging Face config.json (- is standard input), and shows what it says of the model.
+
+    With --name it is kept in the catalogue, and --model takes that name from then on. Nothing is fetched.
+    """
+    if name == "":
+        raise Failure("--name: is empty; leave the option out to show the model without keeping it", USAGE)
+    config_json = read_config(file)
+    with estimator_client(reply.target, data) as estimator, _naming_file(file):
+        answer = estimator.import_model(
+            config_json, model=name or "", display_name=display_name, validate_only=name is None
+        )
+    _print(answer, reply)
+
+
+def read_config(file: str) -> str:
+    """The text of a config. Raises Failure where it cannot be read; whether it is a config is for the estimator."""
+    try:
+        with click.open_file(file, "rb") as source:
+            content: bytes = source.read(_BYTES_READ)
+    except OSError as error:
+        raise Failure(f"FILE: cannot read {file!a}: {error.strerror}", USAGE) from error
+    if len(content) > LARGEST_CONFIG_BYTES:
+        raise Failure(f"FILE: {file!a} has more than {LARGEST_CONFIG_BYTES} bytes, and is no config.json", USAGE)
+    if not content:
+        raise Failure(f"FILE: {file!a} is empty", USAGE)
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        if content.startswith(_UTF_16_MARKS):
+            raise Failure(f"FILE: {file!a} is UTF-16 text; a config.json is UTF-8", USAGE) from error
+        if content.lstrip().startswith(b"{") and b"\0" not in content[:_FIRST_BYTES]:
+            told = f"byte 0x{content[error.start]:02x} at offset {error.start}"
+            raise Failure(f"FILE: {file!a} is not UTF-8 text: {told}", USAGE) from error
+    # Bytes that are no text stay recognisable: the estimator says what kind of file has them.
+    return content.decode(errors="replace")
+
+
+@contextlib.contextmanager
+def _naming_file(file: str) -> Iterator[None]:
+    """Tells what is wrong with a config by its file, and by the path within it."""
+    try:
+        yield
+    except InvalidArgumentError as error:
+        paths = {v.field: v.field.removeprefix(_CONFIG).lstrip(".: ") for v in error.field_violations}
+        typed = {
+            field: f"FILE {file!a}: {path}" if path else f"FILE {file!a}"
+            for field, path in paths.items()
+            if field.startswith(_CONFIG)
+        }
+        raise failure_of(error, {**_IMPORT_OPTIONS, **typed}) from error
+
+
+def _print(model: Model, reply: Reply) -> None:
     if reply.as_json:
         from linkbound.convert.catalog_service import model_to_proto
 
-        print_message(model_to_proto(answer))
+        print_message(model_to_proto(model))
     else:
-        print_text(_headline(answer), pairs(_details(answer)), _collectives(answer), pairs(_notes(answer)))
-
-
-def _headline(model: Model) -> str:
-    return f"{model.display_name}: {model.all_reduce_count} all-reduces per pass, hidden size {model.hidden_size:,}"
-
-
-def _list_cells(model: Model) -> list[str]:
-    return [
-        model.model_id,
-        model.display_name,
-        f"{model.layer_count}",
-        f"{model.hidden_size:,}",
-        f"{model.all_reduce_count}",
-        _parameters(model.total_parameters),
-        _parameters(model.active_parameters),
-    ]
-
-
-def _details(model: Model) -> list[tuple[str, str]]:
-    rows = [
-        ("layers", f"{model.layer_count}"),
-        ("attention heads", f"{model.attention_head_count}"),
-        ("key-value heads", f"{model.key_value_head_count}"),
-        ("vocabulary", f"{model.vocabulary_size:,}"),
-        ("routed experts", f"{model.expert_count}" if model.expert_count else "none"),
-        ("bytes per activation value", f"{model.activation_value_bytes}"),
-        ("parameters without MTP layers", _parameters(model.total_parameters)),
-        ("parameters of MTP layers", _parameters(model.mtp_parameters)),
-        ("active parameters", _parameters(model.active_parameters)),
-    ]
-    bits = model.weight_bits_per_parameter
-    rows.append(("bits per stored weight", "not stated" if bits is None else f"{bits:g}"))
-    return rows
-
-
-def _collectives(model: Model) -> str:
-    rows = [
-        [
-            collective.kind.name.lower().replace("_", "-"),
-            f"{collective.width:,}",
-            f"{collective.count}",
-            collective.row_scope.name.lower(),
-            collective.reason,
-        ]
-        for collective in model.collectives
-    ]
-    return table(_COLLECTIVE_COLUMNS, rows)
-
-
-def _notes(model: Model) -> list[tuple[str, str]]:
-    return [
-        *text.assumed(model.assumptions),
-        *(("not understood", key) for key in model.unused_keys),
-        *(("source", source) for source in model.sources),
-    ]
-
-
-def _parameters(count: int | None) -> str:
-    if count is None:
-        return "not stated"
-    return f"{count / 1e9:,.2f} B"
+        print_text(*model_text.details(model))

@@ -7,30 +7,47 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import click
-from attrs import frozen
+from attrs import evolve, frozen
 
-from linkbound.cli.params import RATE, WHOLE
-from linkbound.domain.link import ROCE_MTUS_BYTES, Link
+from linkbound.cli.params import LINK, RATE, TRANSPORT, TRANSPORTS, WHOLE
+from linkbound.domain.link import ROCE_MTUS_BYTES, Link, LinkTransport
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-LINK_FIELDS = {
-    "link.line_rate_bits_per_second": "--link",
-    "link.roce_mtu_bytes": "--roce-mtu",
-    "link.pcie_function_count": "--pcie-functions",
-    "link.measured_bits_per_second": "--measured",
-    "to_link.line_rate_bits_per_second": "--to-link",
-    "to_link.roce_mtu_bytes": "--to-roce-mtu",
-    "to_link.pcie_function_count": "--to-pcie-functions",
-    "to_link.measured_bits_per_second": "--to-measured",
+_OPTION_OF_FIELD = {
+    "line_rate_bits_per_second": "link",
+    "roce_mtu_bytes": "roce-mtu",
+    "ethernet_mtu_bytes": "ethernet-mtu",
+    "pcie_function_count": "pcie-functions",
+    "measured_bits_per_second": "measured",
+    "transport": "transport",
 }
+
+
+def link_fields(field: str, prefix: str = "") -> dict[str, str]:
+    """Where the parts of the link in `field` come from on the command line; `prefix` is `to-` for `--to-link`."""
+    return {f"{field}.{part}": f"--{prefix}{option}" for part, option in _OPTION_OF_FIELD.items()}
+
+
+LINK_FIELDS = {**link_fields("link"), **link_fields("to_link", "to-")}
 """Where the fields of links come from on the command line."""
 
 _REFINEMENTS = {
-    "roce-mtu": (WHOLE, f"RoCE path MTU in bytes, one of {', '.join(map(str, ROCE_MTUS_BYTES))}"),
+    "roce-mtu": (WHOLE, f"path MTU of RoCE or InfiniBand in bytes, one of {', '.join(map(str, ROCE_MTUS_BYTES))}"),
+    "ethernet-mtu": (WHOLE, "Ethernet MTU of TCP sockets in bytes, 1500 or 9000; implies --transport tcp"),
+    "transport": (TRANSPORT, f"how bytes travel, one of {', '.join(TRANSPORTS)}"),
     "pcie-functions": (WHOLE, "PCIe functions in use, each a Gen5 x4 path"),
     "measured": (RATE, "a measured payload rate; it always wins, and may stand alone"),
 }
+
+# Told by hand: click would not take a measured rate that stands alone in place of a link.
+_REQUIRED = "  [required]"
+_REQUIRED_UNLESS_RATES = "  [required without --link-rates]"
+
+LINK_HELP = (
+    "Link of every rank, one direction: 200g is 200e9 bit/s, 22.14GB/s is 22.14e9 bytes/s, or a name that"
+    " `linkbound links` lists."
+)
 
 
 @frozen
@@ -49,15 +66,24 @@ class Reply:
     as_json: bool
 
 
-def links_option(*, to_link_required: bool = False) -> Callable[[Command], Command]:
-    """`--link` and `--to-link` with what refines them, as `links: Links`."""
+def links_option(
+    *, to_link_required: bool = False, link_of: Callable[[Any], Link | None] | None = None
+) -> Callable[[Command], Command]:
+    """`--link` and `--to-link` with what refines them, as `links: Links`.
+
+    `link_of` makes a link of the value of `--link-rates` and of `--to-link-rates`, which the command has beside them,
+    where a link is not given.
+    """
 
     def decorate(function: Command) -> Command:
         @functools.wraps(function)
         def wrapper(**values: Any) -> object:
             link, to_link = _link(values, ""), _link(values, "to_")
+            if link_of is not None:
+                link, to_link = link or link_of(values["link_rates"]), to_link or link_of(values["to_link_rates"])
             if link is None:
-                raise click.UsageError("--link: is missing")
+                beside = "" if link_of is None else ", and so is --link-rates"
+                raise click.UsageError(f"--link: is missing{beside}")
             if to_link is None and to_link_required:
                 raise click.UsageError("--to-link: is missing")
             return function(links=Links(link, to_link), **values)
@@ -66,12 +92,32 @@ def links_option(*, to_link_required: bool = False) -> Callable[[Command], Comma
         for prefix, of in (("to-", "--to-link"), ("", "--link")):
             for name, (kind, text) in reversed(_REFINEMENTS.items()):
                 decorated = click.option(f"--{prefix}{name}", type=kind, help=f"{of}: {text}.")(decorated)
-        decorated = click.option("--to-link", type=RATE, help="A link to change to.")(decorated)
-        decorated = click.option(
-            "--link",
-            type=RATE,
-            help="Link of every rank, one direction: 200g is 200e9 bit/s, 22.14GB/s is 22.14e9 bytes/s.",
-        )(decorated)
+        to_link_help = f"A link to change to.{_REQUIRED if to_link_required else ''}"
+        decorated = click.option("--to-link", type=LINK, help=to_link_help)(decorated)
+        required = _REQUIRED if link_of is None else _REQUIRED_UNLESS_RATES
+        decorated = click.option("--link", type=LINK, help=f"{LINK_HELP}{required}")(decorated)
+        return cast(Command, decorated)
+
+    return decorate
+
+
+def link_option(prefix: str = "", *, description: str, required: bool = False) -> Callable[[Command], Command]:
+    """`--link`, or `--reference-link` for the prefix `reference-`, with what refines it, as `link: Link | None`."""
+    underscored = prefix.replace("-", "_")
+
+    def decorate(function: Command) -> Command:
+        @functools.wraps(function)
+        def wrapper(**values: Any) -> object:
+            link = _link(values, underscored)
+            if link is None and required:
+                raise click.UsageError(f"--{prefix}link: is missing")
+            return function(**{f"{underscored}link": link}, **values)
+
+        decorated: Any = wrapper
+        for name, (kind, text) in reversed(_REFINEMENTS.items()):
+            decorated = click.option(f"--{prefix}{name}", type=kind, help=f"--{prefix}link: {text}.")(decorated)
+        said = f"{description}{_REQUIRED if required else ''}"
+        decorated = click.option(f"--{prefix}link", type=LINK, help=said)(decorated)
         return cast(Command, decorated)
 
     return decorate
@@ -102,7 +148,23 @@ def reply_option(service: str) -> Callable[[Command], Command]:
 
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 
-model_option = click.option("--model", required=True, metavar="MODEL", help="A model of the catalogue.")
+
+def _model_name(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+    if value.endswith(".json"):
+        raise click.UsageError(
+            f"--model: {value!a} is a file; `linkbound models import FILE --name NAME` reads it once, then take"
+            " --model NAME"
+        )
+    return value
+
+
+model_option = click.option(
+    "--model",
+    required=True,
+    metavar="MODEL",
+    callback=_model_name,
+    help="A model of the catalogue; `linkbound models import` reads others from their config.json.",
+)
 
 data_option = click.option(
     "--data",
@@ -110,24 +172,32 @@ data_option = click.option(
     envvar="LINKBOUND_DATA",
     show_envvar=True,
     metavar="DIR",
-    help="Folder of the database for local:; default: the user's data folder.",
+    help="Folder of the database and the catalogue for local:; default: the user's data folder.",
 )
 
 
 def _link(values: dict[str, Any], prefix: str) -> Link | None:
     """Takes one link's options out of `values`."""
-    rate = values.pop(f"{prefix}link")
-    roce_mtu, functions = values.pop(f"{prefix}roce_mtu"), values.pop(f"{prefix}pcie_functions")
-    measured = values.pop(f"{prefix}measured")
-    if rate is None and measured is None:
+    link: Link | None = values.pop(f"{prefix}link")
+    given = {
+        field: values.pop(f"{prefix}{option.replace('-', '_')}")
+        for field, option in _OPTION_OF_FIELD.items()
+        if option != "link"
+    }
+    refined = {field: value for field, value in given.items() if value is not None}
+    if link is None and given["measured_bits_per_second"] is None:
         dashed = prefix.replace("_", "-")
-        for name, value in (("roce-mtu", roce_mtu), ("pcie-functions", functions)):
-            if value is not None:
-                raise click.UsageError(f"--{dashed}{name}: needs --{dashed}link or --{dashed}measured")
+        for field in refined:
+            raise click.UsageError(f"--{dashed}{_OPTION_OF_FIELD[field]}: needs --{dashed}link or --{dashed}measured")
         return None
-    return Link(
-        line_rate_bits_per_second=rate,
-        roce_mtu_bytes=roce_mtu,
-        pcie_function_count=functions,
-        measured_bits_per_second=measured,
-    )
+    if given["ethernet_mtu_bytes"] is not None:
+        refined.setdefault("transport", LinkTransport.TCP)
+    return evolve(_as_transport(link or Link(), refined.get("transport")), **refined)
+
+
+def _as_transport(link: Link, transport: LinkTransport | None) -> Link:
+    """A named link that travels otherwise keeps its line rate; its measured rate and its MTU were of the other way."""
+    alike = transport is None or transport is link.transport
+    if alike or {transport, link.transport} <= {LinkTransport.UNSPECIFIED, LinkTransport.ROCE}:
+        return link
+    return Link(line_rate_bits_per_second=link.line_rate_bits_per_second, pcie_function_count=link.pcie_function_count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from linkbound.domain.estimate import Estimate
-from linkbound.domain.link import RATE_SOURCE_WORDS, ResolvedLink
+from linkbound.domain.link import RATE_SOURCE_WORDS, LinkTransport, ResolvedLink
 
 Format = Callable[[float], str]
 
@@ -79,6 +79,13 @@ def interval(estimate: Estimate, form: Format) -> str:
     return f"at most {upper}" if estimate.lower == 0 else f"{lower} to {upper}"
 
 
+def expectation(estimate: Estimate, form: Format) -> str:
+    """What is expected with its interval, `about 66 us (63 us to 69 us)`, or the interval alone."""
+    if estimate.expected is None:
+        return interval(estimate, form)
+    return f"about {form(estimate.expected)} ({interval(estimate, form)})"
+
+
 def change(difference: Estimate, form: Format, share: Estimate | None = None) -> str:
     """What a difference can be, in the direction that it has: `at most +0.92 s`, `up to 1.11 s less`, `no change`.
 
@@ -101,6 +108,16 @@ def rate_note(link: ResolvedLink) -> str:
     source = RATE_SOURCE_WORDS.get(link.rate_source, "of unknown origin")
     rate = f"{bits_per_second(link.effective_bits_per_second)} ({bytes_per_second(link.effective_bytes_per_second)})"
     return f"{rate}, {source}"
+
+
+def counted_at(link: ResolvedLink) -> str:
+    """What counter bytes were computed with: `at RoCE MTU 1024`."""
+    if link.ethernet_mtu_bytes:
+        return f"at Ethernet MTU {link.ethernet_mtu_bytes}"
+    if not link.roce_mtu_bytes:
+        return "on a fabric without packet counters"
+    carrier = "InfiniBand" if link.link.transport is LinkTransport.INFINIBAND else "RoCE"
+    return f"at {carrier} MTU {link.roce_mtu_bytes}"
 
 
 def left_out(*estimates: Estimate | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Generator, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from attrs import field, frozen
@@ -14,6 +14,7 @@ from linkbound.domain.errors import InvalidArgumentError, Violation
 
 if TYPE_CHECKING:
     from linkbound.client.sample_stream import SampleConnector
+    from linkbound.domain.sweep import SweepColumns, SweepRequest
 
 RequestT = TypeVar("RequestT")
 ResultT = TypeVar("ResultT")
@@ -50,6 +51,10 @@ class Backend(Protocol):
         """Return once the service takes calls."""
         ...
 
+    def sweep(self, request: SweepRequest, timeout_seconds: float | None) -> Generator[SweepColumns, None, None]:
+        """The stretches of points of one stream, which may break; for the estimator."""
+        ...
+
     def sample_connector(self) -> SampleConnector:
         """What opens sample streams; to be used on one event loop."""
         ...
@@ -70,6 +75,10 @@ class AsyncBackend(Protocol):
 
     async def wait_until_ready(self, timeout_seconds: float | None) -> None:
         """Return once the service takes calls."""
+        ...
+
+    def sweep(self, request: SweepRequest, timeout_seconds: float | None) -> AsyncGenerator[SweepColumns, None]:
+        """The stretches of points of one stream, which may break; for the estimator."""
         ...
 
     def sample_connector(self) -> SampleConnector:

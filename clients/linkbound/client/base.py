@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from linkbound.client.backend import Backend
 from linkbound.client.closing import Closing, closed_error
 from linkbound.client.operations import Operation
 from linkbound.client.options import Timeout, resolve_timeout_seconds
 from linkbound.domain.paging import Page, PageRequest
+
+if TYPE_CHECKING:
+    from linkbound.domain.sweep import SweepColumns, SweepRequest
 
 RequestT = TypeVar("RequestT")
 ResultT = TypeVar("ResultT")
@@ -72,3 +75,9 @@ class Client:
             page_token = page.next_page_token
             if not page_token:
                 return
+
+    def _sweep(self, request: SweepRequest, timeout_seconds: Timeout) -> Iterator[SweepColumns]:
+        from linkbound.client.sweeps import swept
+
+        deadline_seconds = resolve_timeout_seconds(timeout_seconds, self._timeout_seconds, default_seconds=None)
+        return swept(self._backend, request, deadline_seconds)

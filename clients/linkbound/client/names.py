@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from linkbound.domain.names import HARDWARE, MODELS, RUNS, resource_id
+from linkbound.domain.names import CALIBRATIONS, HARDWARE, MODELS, NICS, RUNS, SWITCHES, resource_id
 
 
 def model_id(model: str) -> str:
@@ -15,6 +15,21 @@ def model_id(model: str) -> str:
 def hardware_id(hardware: str) -> str:
     """The id of hardware named `dgx-spark` or `hardware/dgx-spark`."""
     return cast("str", _id(HARDWARE, hardware))
+
+
+def calibration_id(calibration: str) -> str:
+    """The id of a calibration named `spark-200g` or `calibrations/spark-200g`."""
+    return cast("str", _id(CALIBRATIONS, calibration))
+
+
+def switch_id(switch: str) -> str:
+    """The id of a switch named `crs804` or `switches/crs804`."""
+    return cast("str", _id(SWITCHES, switch))
+
+
+def nic_id(nic: str) -> str:
+    """The id of a network adapter named `dgx-spark` or `nics/dgx-spark`."""
+    return cast("str", _id(NICS, nic))
 
 
 def run_id(run: str) -> str:

@@ -12,15 +12,22 @@ from attrs import frozen
 
 if TYPE_CHECKING:
     # Named in annotations alone; a command that estimates must not pay for the types of the store.
-    from linkbound.domain.catalog import Hardware, Model
-    from linkbound.domain.collective import CollectiveEstimate, CollectiveRequest
+    from linkbound.domain.batch import BatchEstimate, BatchRequest
+    from linkbound.domain.calibration import Calibration, FitCalibrationRequest
+    from linkbound.domain.catalog import Hardware, ImportModelRequest, Model
+    from linkbound.domain.collective_estimate import CollectiveEstimate, CollectiveRequest
     from linkbound.domain.decode import DecodeEstimate, DecodeRequest
+    from linkbound.domain.layout_comparison import LayoutComparison, LayoutComparisonRequest
+    from linkbound.domain.layout_recommendation import LayoutRecommendation, LayoutRecommendationRequest
     from linkbound.domain.link_comparison import LinkComparison, LinkComparisonRequest
+    from linkbound.domain.memory import MemoryFit, MemoryFitRequest
     from linkbound.domain.paging import Page, PageRequest
+    from linkbound.domain.planning import PlanCheck, PlanRequest, SlowestLink, SlowestLinkRequest
     from linkbound.domain.prefill import PrefillEstimate, PrefillRequest
     from linkbound.domain.records import AppendRequest
     from linkbound.domain.run import CreateRunRequest, Run, RunDetails, RunRequest, RunRowCounts, SealRunRequest
     from linkbound.domain.run_comparison import RunComparison
+    from linkbound.domain.sizing import ClusterSizing, SizeClusterRequest
     from linkbound.domain.tp_projection import TpProjection, TpProjectionRequest
     from linkbound.domain.training import TrainingStepEstimate, TrainingStepRequest
 
@@ -43,6 +50,7 @@ class CallClass:
 READ = CallClass("read", 5.0, is_retried=True)
 QUERY = CallClass("query", 30.0, is_retried=True)
 COMPUTE = CallClass("compute", 10.0, is_retried=True)
+BATCH = CallClass("batch", 60.0, is_retried=True)
 CREATE = CallClass("create", 10.0, is_retried=True)
 """Repeatable by its content: the same run again is the run that exists."""
 APPEND_RECORDS = CallClass("append", 30.0, is_retried=True)
@@ -68,10 +76,21 @@ ESTIMATE_TRAINING_STEP: Operation[TrainingStepRequest, TrainingStepEstimate] = O
 )
 COMPARE_LINKS: Operation[LinkComparisonRequest, LinkComparison] = Operation("compare_links", COMPUTE)
 PROJECT_TP_SIZES: Operation[TpProjectionRequest, TpProjection] = Operation("project_tp_sizes", COMPUTE)
+COMPARE_LAYOUTS: Operation[LayoutComparisonRequest, LayoutComparison] = Operation("compare_layouts", COMPUTE)
+RECOMMEND_LAYOUT: Operation[LayoutRecommendationRequest, LayoutRecommendation] = Operation("recommend_layout", COMPUTE)
+CHECK_MEMORY_FIT: Operation[MemoryFitRequest, MemoryFit] = Operation("check_memory_fit", COMPUTE)
+FIND_SLOWEST_LINK: Operation[SlowestLinkRequest, SlowestLink] = Operation("find_slowest_link", COMPUTE)
+SIZE_CLUSTER: Operation[SizeClusterRequest, ClusterSizing] = Operation("size_cluster", COMPUTE)
+CHECK_PLAN: Operation[PlanRequest, PlanCheck] = Operation("check_plan", COMPUTE)
+BATCH_ESTIMATE: Operation[BatchRequest, BatchEstimate] = Operation("batch_estimate", BATCH)
 LIST_MODELS: Operation[PageRequest, Page[Model]] = Operation("list_models", READ)
 GET_MODEL: Operation[str, Model] = Operation("get_model", READ)
+IMPORT_MODEL: Operation[ImportModelRequest, Model] = Operation("import_model", CREATE)
 LIST_HARDWARE: Operation[PageRequest, Page[Hardware]] = Operation("list_hardware", READ)
 GET_HARDWARE: Operation[str, Hardware] = Operation("get_hardware", READ)
+FIT_CALIBRATION: Operation[FitCalibrationRequest, Calibration] = Operation("fit_calibration", CREATE)
+LIST_CALIBRATIONS: Operation[PageRequest, Page[Calibration]] = Operation("list_calibrations", READ)
+GET_CALIBRATION: Operation[str, Calibration] = Operation("get_calibration", READ)
 
 CREATE_RUN: Operation[CreateRunRequest, Run] = Operation("create_run", CREATE)
 GET_RUN: Operation[RunRequest, RunDetails] = Operation("get_run", READ)

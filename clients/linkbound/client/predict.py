@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from attrs import evolve
 
-from linkbound.domain.collective import CollectiveEstimate
+from linkbound.domain.collective_estimate import CollectiveEstimate
 from linkbound.domain.decode import DecodeEstimate
 from linkbound.domain.errors import FailedPreconditionError, InvalidArgumentError, Violation
 from linkbound.domain.estimate import Basis, Constraint, Effect, Estimate

@@ -4,15 +4,31 @@ from __future__ import annotations
 
 from linkbound.convert.collective import collective_kind_from_proto, collective_kind_to_proto
 from linkbound.convert.values import EnumConverter, each
-from linkbound.domain.catalog import Collective, Hardware, Model, RowScope
+from linkbound.domain.catalog import (
+    CacheGroup,
+    Collective,
+    Hardware,
+    ImportModelRequest,
+    Model,
+    ModelPart,
+    ParameterGroup,
+    RowScope,
+    WeightSplit,
+)
 from linkbound.domain.names import HARDWARE, MODELS, resource_id, resource_name
 from linkbound.domain.paging import Page, PageRequest
 from linkbound.estimator.v1 import catalog_service_pb2
 
 _ROW_SCOPE = EnumConverter(RowScope, catalog_service_pb2.RowScope)
+_WEIGHT_SPLIT = EnumConverter(WeightSplit, catalog_service_pb2.WeightSplit)
+_MODEL_PART = EnumConverter(ModelPart, catalog_service_pb2.ModelPart)
 
 row_scope_to_proto = _ROW_SCOPE.to_proto
 row_scope_from_proto = _ROW_SCOPE.from_proto
+weight_split_to_proto = _WEIGHT_SPLIT.to_proto
+weight_split_from_proto = _WEIGHT_SPLIT.from_proto
+model_part_to_proto = _MODEL_PART.to_proto
+model_part_from_proto = _MODEL_PART.from_proto
 
 
 def collective_to_proto(value: Collective) -> catalog_service_pb2.Collective:
@@ -23,6 +39,7 @@ def collective_to_proto(value: Collective) -> catalog_service_pb2.Collective:
         count=value.count,
         row_scope=row_scope_to_proto(value.row_scope),
         reason=value.reason,
+        part=model_part_to_proto(value.part),
     )
 
 
@@ -34,6 +51,7 @@ def collective_from_proto(message: catalog_service_pb2.Collective) -> Collective
         count=message.count,
         row_scope=row_scope_from_proto(message.row_scope),
         reason=message.reason,
+        part=model_part_from_proto(message.part),
     )
 
 
@@ -58,6 +76,11 @@ def model_to_proto(value: Model) -> catalog_service_pb2.Model:
         unused_keys=value.unused_keys,
         assumptions=value.assumptions,
         sources=value.sources,
+        parameter_groups=each(parameter_group_to_proto, value.parameter_groups),
+        cache_groups=each(cache_group_to_proto, value.cache_groups),
+        undetermined=value.undetermined,
+        active_expert_count=value.active_expert_count,
+        mtp_layer_count=value.mtp_layer_count,
     )
 
 
@@ -83,7 +106,94 @@ def model_from_proto(message: catalog_service_pb2.Model) -> Model:
         unused_keys=tuple(message.unused_keys),
         assumptions=tuple(message.assumptions),
         sources=tuple(message.sources),
+        parameter_groups=each(parameter_group_from_proto, message.parameter_groups),
+        cache_groups=each(cache_group_from_proto, message.cache_groups),
+        undetermined=tuple(message.undetermined),
+        active_expert_count=message.active_expert_count,
+        mtp_layer_count=message.mtp_layer_count,
     )
+
+
+def parameter_group_to_proto(value: ParameterGroup) -> catalog_service_pb2.ParameterGroup:
+    """Parameters of a part as a message."""
+    return catalog_service_pb2.ParameterGroup(
+        part=model_part_to_proto(value.part),
+        parameter_count=value.parameter_count,
+        active_parameter_count=value.active_parameter_count,
+        weight_bytes=value.weight_bytes,
+        split=weight_split_to_proto(value.split),
+        layer_count=value.layer_count,
+    )
+
+
+def parameter_group_from_proto(message: catalog_service_pb2.ParameterGroup) -> ParameterGroup:
+    """Parameters of a part from their message."""
+    return ParameterGroup(
+        part=model_part_from_proto(message.part),
+        parameter_count=message.parameter_count,
+        active_parameter_count=message.active_parameter_count,
+        weight_bytes=message.weight_bytes if message.HasField("weight_bytes") else None,
+        split=weight_split_from_proto(message.split),
+        layer_count=message.layer_count,
+    )
+
+
+def cache_group_to_proto(value: CacheGroup) -> catalog_service_pb2.CacheGroup:
+    """What one kind of layer keeps as a message."""
+    return catalog_service_pb2.CacheGroup(
+        reason=value.reason,
+        layer_count=value.layer_count,
+        values_per_token=value.values_per_token,
+        split_head_count=value.split_head_count,
+        window_tokens=value.window_tokens,
+        state_bytes_per_request=value.state_bytes_per_request,
+        read_tokens=value.read_tokens,
+        fp8_bytes_per_token=value.fp8_bytes_per_token,
+    )
+
+
+def cache_group_from_proto(message: catalog_service_pb2.CacheGroup) -> CacheGroup:
+    """What one kind of layer keeps from its message."""
+    return CacheGroup(
+        reason=message.reason,
+        layer_count=message.layer_count,
+        values_per_token=message.values_per_token,
+        split_head_count=message.split_head_count,
+        window_tokens=message.window_tokens if message.HasField("window_tokens") else None,
+        state_bytes_per_request=message.state_bytes_per_request,
+        read_tokens=message.read_tokens if message.HasField("read_tokens") else None,
+        fp8_bytes_per_token=message.fp8_bytes_per_token,
+    )
+
+
+def import_model_request_to_proto(value: ImportModelRequest) -> catalog_service_pb2.ImportModelRequest:
+    """A config to import as a message."""
+    return catalog_service_pb2.ImportModelRequest(
+        model=resource_name(MODELS, value.model) if value.model else "",
+        config_json=value.config_json,
+        display_name=value.display_name,
+        validate_only=value.validate_only,
+    )
+
+
+def import_model_request_from_proto(message: catalog_service_pb2.ImportModelRequest) -> ImportModelRequest:
+    """A config to import from its message. Raises InvalidArgumentError with every violation."""
+    return ImportModelRequest(
+        model=resource_id(MODELS, message.model),
+        config_json=message.config_json,
+        display_name=message.display_name,
+        validate_only=message.validate_only,
+    )
+
+
+def import_model_response_to_proto(value: Model) -> catalog_service_pb2.ImportModelResponse:
+    """The answer with the model that was imported as a message."""
+    return catalog_service_pb2.ImportModelResponse(model=model_to_proto(value))
+
+
+def import_model_response_from_proto(message: catalog_service_pb2.ImportModelResponse) -> Model:
+    """The model that was imported from the answer's message."""
+    return model_from_proto(message.model)
 
 
 def hardware_to_proto(value: Hardware) -> catalog_service_pb2.Hardware:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from linkbound.convert.calibration import collective_table_from_proto, collective_table_to_proto
 from linkbound.convert.estimate import estimate_from_proto, estimate_to_proto
+from linkbound.convert.layout import (
+    collective_traffic_from_proto,
+    collective_traffic_to_proto,
+    parallel_layout_from_proto,
+    parallel_layout_to_proto,
+)
 from linkbound.convert.link import link_from_proto, link_to_proto, resolved_link_from_proto, resolved_link_to_proto
-from linkbound.convert.values import maybe
+from linkbound.convert.values import each, maybe
 from linkbound.convert.workload import decode_workload_from_proto, decode_workload_to_proto
 from linkbound.domain.decode import DecodeEstimate, DecodeRequest
-from linkbound.domain.names import MODELS, resource_id, resource_name
+from linkbound.domain.names import CALIBRATIONS, MODELS, resource_id, resource_name
 from linkbound.estimator.v1 import estimator_service_pb2
 
 
@@ -17,6 +24,10 @@ def decode_request_to_proto(value: DecodeRequest) -> estimator_service_pb2.Estim
         workload=decode_workload_to_proto(value.workload),
         link=link_to_proto(value.link),
         to_link=maybe(link_to_proto, value.to_link),
+        inner_link=maybe(link_to_proto, value.inner_link),
+        rank_links=each(link_to_proto, value.rank_links),
+        calibration=resource_name(CALIBRATIONS, value.calibration) if value.calibration else "",
+        collective_table=maybe(collective_table_to_proto, value.collective_table),
     )
 
 
@@ -26,6 +37,12 @@ def decode_request_from_proto(message: estimator_service_pb2.EstimateDecodeReque
         workload=decode_workload_from_proto(message.workload),
         link=link_from_proto(message.link),
         to_link=link_from_proto(message.to_link) if message.HasField("to_link") else None,
+        inner_link=link_from_proto(message.inner_link) if message.HasField("inner_link") else None,
+        rank_links=each(link_from_proto, message.rank_links),
+        calibration=resource_id(CALIBRATIONS, message.calibration),
+        collective_table=(
+            collective_table_from_proto(message.collective_table) if message.HasField("collective_table") else None
+        ),
     )
 
 
@@ -43,12 +60,17 @@ def decode_estimate_to_proto(value: DecodeEstimate) -> estimator_service_pb2.Est
         sent_bytes_per_pass=value.sent_bytes_per_pass,
         send_seconds_per_all_reduce=value.send_seconds_per_all_reduce,
         active_weight_bytes_per_rank=value.active_weight_bytes_per_rank,
+        cache_bytes_read_per_rank=value.cache_bytes_read_per_rank,
+        network_seconds=estimate_to_proto(value.network_seconds),
         pass_seconds=estimate_to_proto(value.pass_seconds),
         traffic_bits_per_second=estimate_to_proto(value.traffic_bits_per_second),
         extra_pass_seconds=maybe(estimate_to_proto, value.extra_pass_seconds),
         output_tokens_per_second=maybe(estimate_to_proto, value.output_tokens_per_second),
         link=resolved_link_to_proto(value.link),
         to_link=maybe(resolved_link_to_proto, value.to_link),
+        layout=parallel_layout_to_proto(value.layout),
+        inner_link=maybe(resolved_link_to_proto, value.inner_link),
+        traffic=each(collective_traffic_to_proto, value.traffic),
         assumptions=value.assumptions,
         estimator_version=value.estimator_version,
     )
@@ -70,6 +92,10 @@ def decode_estimate_from_proto(message: estimator_service_pb2.EstimateDecodeResp
         active_weight_bytes_per_rank=(
             message.active_weight_bytes_per_rank if message.HasField("active_weight_bytes_per_rank") else None
         ),
+        cache_bytes_read_per_rank=(
+            message.cache_bytes_read_per_rank if message.HasField("cache_bytes_read_per_rank") else None
+        ),
+        network_seconds=estimate_from_proto(message.network_seconds),
         pass_seconds=estimate_from_proto(message.pass_seconds),
         traffic_bits_per_second=estimate_from_proto(message.traffic_bits_per_second),
         extra_pass_seconds=(
@@ -82,6 +108,9 @@ def decode_estimate_from_proto(message: estimator_service_pb2.EstimateDecodeResp
         ),
         link=resolved_link_from_proto(message.link),
         to_link=resolved_link_from_proto(message.to_link) if message.HasField("to_link") else None,
+        layout=parallel_layout_from_proto(message.layout),
+        inner_link=resolved_link_from_proto(message.inner_link) if message.HasField("inner_link") else None,
+        traffic=each(collective_traffic_from_proto, message.traffic),
         assumptions=tuple(message.assumptions),
         estimator_version=message.estimator_version,
     )

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from linkbound.convert.values import EnumConverter
-from linkbound.domain.link import Link, RateSource, ResolvedLink
+from linkbound.domain.link import Link, LinkTransport, RateSource, ResolvedLink
 from linkbound.types.v1 import link_pb2
 
 _RATE_SOURCE = EnumConverter(RateSource, link_pb2.RateSource)
 
+_TRANSPORT = EnumConverter(LinkTransport, link_pb2.LinkTransport)
+
+link_transport_to_proto = _TRANSPORT.to_proto
+link_transport_from_proto = _TRANSPORT.from_proto
 rate_source_to_proto = _RATE_SOURCE.to_proto
 rate_source_from_proto = _RATE_SOURCE.from_proto
 
@@ -19,6 +23,8 @@ def link_to_proto(value: Link) -> link_pb2.Link:
         roce_mtu_bytes=value.roce_mtu_bytes,
         pcie_function_count=value.pcie_function_count,
         measured_bits_per_second=value.measured_bits_per_second,
+        transport=link_transport_to_proto(value.transport),
+        ethernet_mtu_bytes=value.ethernet_mtu_bytes,
     )
 
 
@@ -33,6 +39,8 @@ def link_from_proto(message: link_pb2.Link) -> Link:
         measured_bits_per_second=(
             message.measured_bits_per_second if message.HasField("measured_bits_per_second") else None
         ),
+        transport=link_transport_from_proto(message.transport),
+        ethernet_mtu_bytes=message.ethernet_mtu_bytes if message.HasField("ethernet_mtu_bytes") else None,
     )
 
 
@@ -43,6 +51,7 @@ def resolved_link_to_proto(value: ResolvedLink) -> link_pb2.ResolvedLink:
         effective_bits_per_second=value.effective_bits_per_second,
         rate_source=rate_source_to_proto(value.rate_source),
         roce_mtu_bytes=value.roce_mtu_bytes,
+        ethernet_mtu_bytes=value.ethernet_mtu_bytes,
     )
 
 
@@ -53,4 +62,5 @@ def resolved_link_from_proto(message: link_pb2.ResolvedLink) -> ResolvedLink:
         effective_bits_per_second=message.effective_bits_per_second,
         rate_source=rate_source_from_proto(message.rate_source),
         roce_mtu_bytes=message.roce_mtu_bytes,
+        ethernet_mtu_bytes=message.ethernet_mtu_bytes,
     )

@@ -44,6 +44,7 @@ def link_comparison_request_to_proto(value: LinkComparisonRequest) -> estimator_
         new_link=link_to_proto(value.new_link),
         baseline_seconds=value.baseline_seconds,
         emulation=maybe(emulated_link_to_proto, value.emulation),
+        inner_link=maybe(link_to_proto, value.inner_link),
     )
 
 
@@ -56,6 +57,7 @@ def link_comparison_request_from_proto(message: estimator_service_pb2.CompareLin
         new_link=link_from_proto(message.new_link),
         baseline_seconds=message.baseline_seconds if message.HasField("baseline_seconds") else None,
         emulation=emulated_link_from_proto(message.emulation) if message.HasField("emulation") else None,
+        inner_link=link_from_proto(message.inner_link) if message.HasField("inner_link") else None,
     )
 
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from linkbound.convert.calibration import collective_table_from_proto, collective_table_to_proto
 from linkbound.convert.estimate import estimate_from_proto, estimate_to_proto
+from linkbound.convert.layout import (
+    collective_traffic_from_proto,
+    collective_traffic_to_proto,
+    parallel_layout_from_proto,
+    parallel_layout_to_proto,
+)
 from linkbound.convert.link import link_from_proto, link_to_proto, resolved_link_from_proto, resolved_link_to_proto
-from linkbound.convert.values import maybe
+from linkbound.convert.values import each, maybe
 from linkbound.convert.workload import prefill_workload_from_proto, prefill_workload_to_proto
-from linkbound.domain.names import MODELS, resource_id, resource_name
+from linkbound.domain.names import CALIBRATIONS, MODELS, resource_id, resource_name
 from linkbound.domain.prefill import PassTransfers, PrefillEstimate, PrefillRequest
 from linkbound.estimator.v1 import estimator_service_pb2
 
@@ -18,6 +25,10 @@ def prefill_request_to_proto(value: PrefillRequest) -> estimator_service_pb2.Est
         link=link_to_proto(value.link),
         to_link=maybe(link_to_proto, value.to_link),
         baseline_ttft_seconds=value.baseline_ttft_seconds,
+        inner_link=maybe(link_to_proto, value.inner_link),
+        rank_links=each(link_to_proto, value.rank_links),
+        calibration=resource_name(CALIBRATIONS, value.calibration) if value.calibration else "",
+        collective_table=maybe(collective_table_to_proto, value.collective_table),
     )
 
 
@@ -28,6 +39,12 @@ def prefill_request_from_proto(message: estimator_service_pb2.EstimatePrefillReq
         link=link_from_proto(message.link),
         to_link=link_from_proto(message.to_link) if message.HasField("to_link") else None,
         baseline_ttft_seconds=message.baseline_ttft_seconds if message.HasField("baseline_ttft_seconds") else None,
+        inner_link=link_from_proto(message.inner_link) if message.HasField("inner_link") else None,
+        rank_links=each(link_from_proto, message.rank_links),
+        calibration=resource_id(CALIBRATIONS, message.calibration),
+        collective_table=(
+            collective_table_from_proto(message.collective_table) if message.HasField("collective_table") else None
+        ),
     )
 
 
@@ -77,6 +94,9 @@ def prefill_estimate_to_proto(value: PrefillEstimate) -> estimator_service_pb2.E
         nominal_extra_ttft_seconds=maybe(estimate_to_proto, value.nominal_extra_ttft_seconds),
         largest_pass=maybe(pass_transfers_to_proto, value.largest_pass),
         baseline_ttft_seconds=value.baseline_ttft_seconds,
+        layout=parallel_layout_to_proto(value.layout),
+        inner_link=maybe(resolved_link_to_proto, value.inner_link),
+        traffic=each(collective_traffic_to_proto, value.traffic),
         assumptions=value.assumptions,
         estimator_version=value.estimator_version,
     )
@@ -112,6 +132,9 @@ def prefill_estimate_from_proto(message: estimator_service_pb2.EstimatePrefillRe
         ),
         largest_pass=pass_transfers_from_proto(message.largest_pass) if message.HasField("largest_pass") else None,
         baseline_ttft_seconds=message.baseline_ttft_seconds if message.HasField("baseline_ttft_seconds") else None,
+        layout=parallel_layout_from_proto(message.layout),
+        inner_link=resolved_link_from_proto(message.inner_link) if message.HasField("inner_link") else None,
+        traffic=each(collective_traffic_from_proto, message.traffic),
         assumptions=tuple(message.assumptions),
         estimator_version=message.estimator_version,
     )

@@ -6,6 +6,7 @@ from linkbound.convert.estimate import estimate_from_proto, estimate_to_proto
 from linkbound.convert.link import link_from_proto, link_to_proto
 from linkbound.convert.values import each
 from linkbound.convert.workload import prefill_workload_from_proto, prefill_workload_to_proto
+from linkbound.domain.names import HARDWARE, resource_id, resource_name
 from linkbound.domain.tp_projection import TpProjection, TpProjectionRequest, TpSizeProjection
 from linkbound.estimator.v1 import estimator_service_pb2
 
@@ -18,6 +19,7 @@ def tp_projection_request_to_proto(value: TpProjectionRequest) -> estimator_serv
         link=link_to_proto(value.link),
         to_link=link_to_proto(value.to_link),
         tensor_parallel_sizes=value.tensor_parallel_sizes,
+        hardware=resource_name(HARDWARE, value.hardware) if value.hardware else "",
     )
 
 
@@ -29,6 +31,7 @@ def tp_projection_request_from_proto(message: estimator_service_pb2.ProjectTpSiz
         link=link_from_proto(message.link),
         to_link=link_from_proto(message.to_link),
         tensor_parallel_sizes=tuple(message.tensor_parallel_sizes),
+        hardware=resource_id(HARDWARE, message.hardware),
     )
 
 

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+from linkbound.convert.calibration import collective_table_from_proto, collective_table_to_proto
 from linkbound.convert.estimate import estimate_from_proto, estimate_to_proto
 from linkbound.convert.link import link_from_proto, link_to_proto, resolved_link_from_proto, resolved_link_to_proto
-from linkbound.domain.training import TrainingStepEstimate, TrainingStepRequest
+from linkbound.convert.values import EnumConverter
+from linkbound.domain.names import CALIBRATIONS, MODELS, resource_id, resource_name
+from linkbound.domain.training import DEFAULT_VALUE_BYTES, TrainingSharding, TrainingStepEstimate, TrainingStepRequest
 from linkbound.estimator.v1 import estimator_service_pb2
+
+_SHARDING = EnumConverter(TrainingSharding, estimator_service_pb2.TrainingSharding)
+
+training_sharding_to_proto = _SHARDING.to_proto
+training_sharding_from_proto = _SHARDING.from_proto
 
 
 def training_step_request_to_proto(value: TrainingStepRequest) -> estimator_service_pb2.EstimateTrainingStepRequest:
     """A question about a training step as a message."""
     return estimator_service_pb2.EstimateTrainingStepRequest(
-        gradient_bytes=value.gradient_bytes,
+        gradient_bytes=value.gradient_bytes or 0,
         rank_count=value.rank_count,
         link=link_to_proto(value.link),
         compute_step_seconds=value.compute_step_seconds,
+        model=resource_name(MODELS, value.model) if value.model else "",
+        lora_parameters=value.lora_parameters,
+        sharding=training_sharding_to_proto(value.sharding),
+        value_bytes=value.value_bytes,
+        calibration=resource_name(CALIBRATIONS, value.calibration) if value.calibration else "",
+        collective_table=(
+            None if value.collective_table is None else collective_table_to_proto(value.collective_table)
+        ),
     )
 
 
@@ -23,10 +39,18 @@ def training_step_request_from_proto(
 ) -> TrainingStepRequest:
     """A question about a training step from its message. Raises InvalidArgumentError with every violation."""
     return TrainingStepRequest(
-        gradient_bytes=message.gradient_bytes,
+        gradient_bytes=message.gradient_bytes or None,
         rank_count=message.rank_count,
         link=link_from_proto(message.link),
         compute_step_seconds=message.compute_step_seconds,
+        model=resource_id(MODELS, message.model),
+        lora_parameters=message.lora_parameters if message.HasField("lora_parameters") else None,
+        sharding=training_sharding_from_proto(message.sharding),
+        value_bytes=message.value_bytes if message.HasField("value_bytes") else DEFAULT_VALUE_BYTES,
+        calibration=resource_id(CALIBRATIONS, message.calibration),
+        collective_table=(
+            collective_table_from_proto(message.collective_table) if message.HasField("collective_table") else None
+        ),
     )
 
 
@@ -43,6 +67,7 @@ def training_step_estimate_to_proto(
         assumptions=value.assumptions,
         estimator_version=value.estimator_version,
         compute_step_seconds=value.compute_step_seconds,
+        gradient_bytes=value.gradient_bytes,
     )
 
 
@@ -59,4 +84,5 @@ def training_step_estimate_from_proto(
         assumptions=tuple(message.assumptions),
         estimator_version=message.estimator_version,
         compute_step_seconds=message.compute_step_seconds,
+        gradient_bytes=message.gradient_bytes,
     )

@@ -33,12 +33,12 @@ class EnumConverter(Generic[E, V]):
         numbers: Mapping[str, V] = dict(proto.items())
         unspecified = next(number for number in numbers.values() if number == 0)
         self._unknown = kind["UNKNOWN"]
-        self._numbers = {member: numbers.get(member.value, unspecified) for member in kind}
+        # Looked up without a function around it: an answer has dozens of members.
+        self.to_proto: Callable[[E], V] = {
+            member: numbers.get(member.value, unspecified) for member in kind
+        }.__getitem__
+        """The number of a member."""
         self._members = {int(number): kind(name) for name, number in numbers.items()}
-
-    def to_proto(self, member: E) -> V:
-        """The number of `member`."""
-        return self._numbers[member]
 
     def from_proto(self, number: int) -> E:
         """The member of `number`, `UNKNOWN` where this version has none."""

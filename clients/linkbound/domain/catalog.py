@@ -9,10 +9,11 @@ from attrs import field, frozen
 
 from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.errors import Violation
-from linkbound.domain.names import CATALOG_ID, CATALOG_NAME
+from linkbound.domain.names import CATALOG_ID, CATALOG_NAME, OPTIONAL_CATALOG_ID
 from linkbound.domain.rules import (
     Checked,
     CrossChecked,
+    document,
     member,
     optional,
     real,
@@ -21,6 +22,8 @@ from linkbound.domain.rules import (
     whole,
 )
 
+LARGEST_CONFIG_BYTES = 4 * 2**20
+"""The largest published config, with a quantisation entry for every expert, has 3 MB."""
 _LARGEST_WIDTH = 10**6
 _LARGEST_COUNT = 10**5
 _LARGEST_PARAMETERS = 10**15
@@ -40,11 +43,32 @@ class RowScope(Enum):
     UNKNOWN = "ROW_SCOPE_UNKNOWN"
 
 
+class ModelPart(Enum):
+    """A part of a model."""
+
+    UNSPECIFIED = "MODEL_PART_UNSPECIFIED"
+    EMBEDDING = "MODEL_PART_EMBEDDING"
+    LM_HEAD = "MODEL_PART_LM_HEAD"
+    ATTENTION = "MODEL_PART_ATTENTION"
+    SPARSE_INDEXER = "MODEL_PART_SPARSE_INDEXER"
+    LINEAR_MIXER = "MODEL_PART_LINEAR_MIXER"
+    DENSE_MLP = "MODEL_PART_DENSE_MLP"
+    ROUTED_EXPERTS = "MODEL_PART_ROUTED_EXPERTS"
+    SHARED_EXPERTS = "MODEL_PART_SHARED_EXPERTS"
+    ROUTER = "MODEL_PART_ROUTER"
+    NORM = "MODEL_PART_NORM"
+    MTP = "MODEL_PART_MTP"
+    VISION_AUDIO = "MODEL_PART_VISION_AUDIO"
+    OTHER = "MODEL_PART_OTHER"
+    UNKNOWN = "MODEL_PART_UNKNOWN"
+
+
 @frozen(kw_only=True)
 class Collective:
     """One kind of collective of a pass: `count` times, each with `width` values per row.
 
-    UNKNOWN is what a client of an older version sees of a newer service.
+    `part` decides what layouts other than tensor-parallel ones do with it. UNKNOWN is what a client of an older version
+    sees of a newer service.
     """
 
     kind: CollectiveKind = field(metadata=member(CollectiveKind, CollectiveKind.UNSPECIFIED))
@@ -52,12 +76,65 @@ class Collective:
     count: int = field(metadata=whole(1, _LARGEST_COUNT))
     row_scope: RowScope = field(metadata=member(RowScope, RowScope.UNSPECIFIED))
     reason: str = field(metadata=text(256, minimum_length=1))
+    part: ModelPart = field(default=ModelPart.UNSPECIFIED, metadata=member(ModelPart))
+
+
+class WeightSplit(Enum):
+    """How a part is spread over the ranks of a tensor-parallel group."""
+
+    UNSPECIFIED = "WEIGHT_SPLIT_UNSPECIFIED"
+    SLICED = "WEIGHT_SPLIT_SLICED"
+    REPLICATED = "WEIGHT_SPLIT_REPLICATED"
+    KEY_VALUE_HEADS = "WEIGHT_SPLIT_KEY_VALUE_HEADS"
+    UNKNOWN = "WEIGHT_SPLIT_UNKNOWN"
 
 
 @frozen(kw_only=True)
+class ParameterGroup(CrossChecked):
+    """Parameters that are stored alike, used alike and cut alike. A part may have several groups.
+
+    `weight_bytes` are those of the part as stored, scales included; None: the source does not say. `layer_count` is
+    the number of layers that hold a share of it; 0 for what belongs to no layer, as embeddings do.
+    """
+
+    part: ModelPart = field(metadata=member(ModelPart, ModelPart.UNSPECIFIED))
+    parameter_count: int = field(metadata=whole(0, _LARGEST_PARAMETERS))
+    active_parameter_count: int = field(metadata=whole(0, _LARGEST_PARAMETERS))
+    weight_bytes: int | None = field(default=None, metadata=optional(whole(0, 8 * _LARGEST_PARAMETERS)))
+    split: WeightSplit = field(metadata=member(WeightSplit, WeightSplit.UNSPECIFIED))
+    layer_count: int = field(default=0, metadata=whole(0, _LARGEST_COUNT))
+
+    def cross_violations(self) -> Iterable[Violation]:
+        """A token uses at most all of them."""
+        if self.active_parameter_count > self.parameter_count:
+            yield Violation("active_parameter_count", f"{self.active_parameter_count} is above {self.parameter_count}")
+
+
+@frozen(kw_only=True)
+class CacheGroup:
+    """What one kind of layer keeps for a request, and what a pass reads of it.
+
+    `values_per_token` counts one layer over all heads, which are cut over `split_head_count` heads; 0 heads: every
+    rank keeps all of it. `window_tokens` bounds what is kept, `read_tokens` what a row of a pass reads.
+    `fp8_bytes_per_token` is one token in one layer of an FP8 cache, scales included where the engine stores them.
+    """
+
+    reason: str = field(metadata=text(256, minimum_length=1))
+    layer_count: int = field(metadata=whole(1, _LARGEST_COUNT))
+    values_per_token: int = field(default=0, metadata=whole(0, 10**9))
+    split_head_count: int = field(default=0, metadata=whole(0, _LARGEST_COUNT))
+    window_tokens: int | None = field(default=None, metadata=optional(whole(1, 10**9)))
+    state_bytes_per_request: int = field(default=0, metadata=whole(0, 10**12))
+    read_tokens: int | None = field(default=None, metadata=optional(whole(1, 10**9)))
+    fp8_bytes_per_token: int = field(default=0, metadata=whole(0, 10**9))
+
+
+# The hash is kept: what depends on a model alone is computed once for a model.
+@frozen(kw_only=True, cache_hash=True)
 class Model(CrossChecked):
     """A model's facts. None: no source states it. Parameters: total is without MTP layers.
 
+    0 heads: it has no attention, or no source states them; a vocabulary of 0: no source states it.
     The rules are checked where the catalogue reads a model; a client takes what a newer service knows.
     """
 
@@ -65,9 +142,9 @@ class Model(CrossChecked):
     display_name: str = field(metadata=text(128, minimum_length=1))
     hidden_size: int = field(metadata=whole(1, _LARGEST_WIDTH))
     layer_count: int = field(metadata=whole(1, _LARGEST_COUNT))
-    attention_head_count: int = field(metadata=whole(1, _LARGEST_COUNT))
-    key_value_head_count: int = field(metadata=whole(1, _LARGEST_COUNT))
-    vocabulary_size: int = field(metadata=whole(1, 10**8))
+    attention_head_count: int = field(metadata=whole(0, _LARGEST_COUNT))
+    key_value_head_count: int = field(metadata=whole(0, _LARGEST_COUNT))
+    vocabulary_size: int = field(metadata=whole(0, 10**8))
     expert_count: int = field(default=0, metadata=whole(0, _LARGEST_COUNT))
     activation_value_bytes: int = field(metadata=whole(1, 16))
     collectives: tuple[Collective, ...] = field(metadata=sequence(1, 64))
@@ -75,7 +152,12 @@ class Model(CrossChecked):
     mtp_parameters: int | None = field(default=None, metadata=_PARAMETERS)
     active_parameters: int | None = field(default=None, metadata=_PARAMETERS)
     weight_bits_per_parameter: float | None = field(default=None, metadata=optional(real(64)))
+    parameter_groups: tuple[ParameterGroup, ...] = field(default=(), metadata=sequence(0, 64))
+    cache_groups: tuple[CacheGroup, ...] = field(default=(), metadata=sequence(0, 64))
+    active_expert_count: int = field(default=0, metadata=whole(0, _LARGEST_COUNT))
+    mtp_layer_count: int = field(default=0, metadata=whole(0, _LARGEST_COUNT))
     unused_keys: tuple[str, ...] = field(default=(), metadata=_NOTES)
+    undetermined: tuple[str, ...] = field(default=(), metadata=_NOTES)
     assumptions: tuple[str, ...] = field(default=(), metadata=_NOTES)
     sources: tuple[str, ...] = field(default=(), metadata=_NOTES)
 
@@ -115,6 +197,26 @@ class ModelRequest(Checked):
     """Names one model, to read it."""
 
     model: str = field(metadata=CATALOG_NAME)
+
+
+@frozen(kw_only=True)
+class ImportModelRequest(Checked, CrossChecked):
+    """The contents of a Hugging Face `config.json`, to be stored as `model`, or only read.
+
+    `display_name` empty: the name. With `validate_only` the name may be left out.
+    """
+
+    model: str = field(default="", metadata=OPTIONAL_CATALOG_ID)
+    config_json: str = field(metadata=document(LARGEST_CONFIG_BYTES))
+    display_name: str = field(default="", metadata=text(128))
+    validate_only: bool = False
+
+    def cross_violations(self) -> Iterable[Violation]:
+        """There is something to read, and a name for what is to be stored."""
+        if not self.config_json:
+            yield Violation("config_json", "is missing")
+        if not self.model and not self.validate_only:
+            yield Violation("model", "is missing; without a name nothing is stored, so validate_only has to be set")
 
 
 @frozen(kw_only=True)

@@ -1,20 +1,14 @@
-"""One collective among the ranks of a group: the question and its answer."""
+"""Collective operations, and how a library can run them."""
 
 from __future__ import annotations
 
-from enum import Enum
-
-from attrs import field, frozen
-
-from linkbound.domain.estimate import Estimate
-from linkbound.domain.link import Link, ResolvedLink
-from linkbound.domain.rules import Checked, instance, member, optional, whole
+from linkbound.domain.choice import Choice
 
 LARGEST_RANK_COUNT = 65_536
 LARGEST_MESSAGE_BYTES = 10**15
 
 
-class CollectiveKind(Enum):
+class CollectiveKind(Choice):
     """A collective operation."""
 
     UNSPECIFIED = "COLLECTIVE_KIND_UNSPECIFIED"
@@ -22,28 +16,26 @@ class CollectiveKind(Enum):
     ALL_GATHER = "COLLECTIVE_KIND_ALL_GATHER"
     REDUCE_SCATTER = "COLLECTIVE_KIND_REDUCE_SCATTER"
     ALL_TO_ALL = "COLLECTIVE_KIND_ALL_TO_ALL"
+    SEND_RECEIVE = "COLLECTIVE_KIND_SEND_RECEIVE"
     UNKNOWN = "COLLECTIVE_KIND_UNKNOWN"
 
 
-@frozen(kw_only=True)
-class CollectiveRequest(Checked):
-    """What does one collective of `message_bytes` take over `link`? Without a size only rates are answered."""
+class CollectiveAlgorithm(Choice):
+    """Who sends what to whom. AUTO: what the library would choose. UNSPECIFIED in a request: ring."""
 
-    kind: CollectiveKind = field(metadata=member(CollectiveKind, CollectiveKind.UNSPECIFIED, CollectiveKind.UNKNOWN))
-    rank_count: int = field(metadata=whole(2, LARGEST_RANK_COUNT))
-    message_bytes: int | None = field(default=None, metadata=optional(whole(1, LARGEST_MESSAGE_BYTES)))
-    link: Link = field(metadata=instance(Link))
+    UNSPECIFIED = "COLLECTIVE_ALGORITHM_UNSPECIFIED"
+    RING = "COLLECTIVE_ALGORITHM_RING"
+    DOUBLE_BINARY_TREE = "COLLECTIVE_ALGORITHM_DOUBLE_BINARY_TREE"
+    ONE_SHOT = "COLLECTIVE_ALGORITHM_ONE_SHOT"
+    AUTO = "COLLECTIVE_ALGORITHM_AUTO"
+    UNKNOWN = "COLLECTIVE_ALGORITHM_UNKNOWN"
 
 
-@frozen(kw_only=True)
-class CollectiveEstimate:
-    """Bytes of one rank, time and bandwidth of one collective with the ring algorithm."""
+class CollectiveProtocol(Choice):
+    """How bytes are packed on the way."""
 
-    sent_bytes_per_rank: int | None = None
-    ring_step_count: int
-    seconds: Estimate | None = None
-    bus_bandwidth_bytes_per_second: Estimate
-    algorithm_bandwidth_bytes_per_second: Estimate
-    link: ResolvedLink
-    assumptions: tuple[str, ...] = ()
-    estimator_version: str
+    UNSPECIFIED = "COLLECTIVE_PROTOCOL_UNSPECIFIED"
+    LL = "COLLECTIVE_PROTOCOL_LL"
+    LL128 = "COLLECTIVE_PROTOCOL_LL128"
+    SIMPLE = "COLLECTIVE_PROTOCOL_SIMPLE"
+    UNKNOWN = "COLLECTIVE_PROTOCOL_UNKNOWN"

@@ -111,7 +111,10 @@ class _ResourceError(Error):
 
 
 class NotFoundError(_ResourceError):
-    """No such model, hardware or run. Reasons: MODEL_NOT_FOUND, HARDWARE_NOT_FOUND, RUN_NOT_FOUND."""
+    """No such entry of the catalogue, or no such run.
+
+    Reasons: MODEL_NOT_FOUND, HARDWARE_NOT_FOUND, CALIBRATION_NOT_FOUND, SWITCH_NOT_FOUND, NIC_NOT_FOUND, RUN_NOT_FOUND.
+    """
 
     code = "NOT_FOUND"
     default_reason = "NOT_FOUND"
@@ -133,7 +136,7 @@ class NotFoundError(_ResourceError):
 
 
 class AlreadyExistsError(_ResourceError):
-    """The name is taken by other content. Reason: RUN_EXISTS."""
+    """The name is taken by other content. Reasons: MODEL_EXISTS, CALIBRATION_EXISTS, RUN_EXISTS."""
 
     code = "ALREADY_EXISTS"
     default_reason = "ALREADY_EXISTS"
@@ -142,8 +145,9 @@ class AlreadyExistsError(_ResourceError):
 class FailedPreconditionError(Error):
     """The state does not allow it.
 
-    Reasons: RUN_SEALED, ROW_COUNT_MISMATCH, WRITER_KIND_MISMATCH, ACKED_DATA_MISSING, STREAM_CLOSED; where a store
-    cannot be opened STORE_UNREADABLE, SCHEMA_NEWER.
+    Reasons: RUN_SEALED, ROW_COUNT_MISMATCH, WRITER_KIND_MISMATCH, ACKED_DATA_MISSING, STREAM_CLOSED,
+    SWEEPS_UNAVAILABLE, CATALOG_READ_ONLY, CATALOG_UNREADABLE; where a store cannot be opened STORE_UNREADABLE,
+    SCHEMA_NEWER.
     """
 
     code = "FAILED_PRECONDITION"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Enum
 
 from attrs import field, frozen
 
+from linkbound.domain.choice import Choice
 from linkbound.domain.errors import Violation
 from linkbound.domain.rules import CrossChecked, finite, member, optional, sequence
 
@@ -14,7 +14,7 @@ LARGEST_QUANTITY = 1e30
 """No quantity of any unit here comes near; it keeps sums finite."""
 
 
-class Basis(Enum):
+class Basis(Choice):
     """Where a number comes from."""
 
     UNSPECIFIED = "BASIS_UNSPECIFIED"
@@ -26,7 +26,7 @@ class Basis(Enum):
     UNKNOWN = "BASIS_UNKNOWN"
 
 
-class Constraint(Enum):
+class Constraint(Choice):
     """What limits a quantity."""
 
     UNSPECIFIED = "CONSTRAINT_UNSPECIFIED"
@@ -38,7 +38,7 @@ class Constraint(Enum):
     UNKNOWN = "CONSTRAINT_UNKNOWN"
 
 
-class Effect(Enum):
+class Effect(Choice):
     """Something that exists in reality and not in the number."""
 
     UNSPECIFIED = "EFFECT_UNSPECIFIED"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import Enum
 
 from attrs import field, frozen
 
+from linkbound.domain.choice import Choice
 from linkbound.domain.errors import Violation
-from linkbound.domain.rules import CrossChecked, one_of, optional, whole
+from linkbound.domain.rules import CrossChecked, member, one_of, optional, whole
 
 BITS_PER_BYTE = 8
 
@@ -18,10 +18,37 @@ LARGEST_RATE_BITS_PER_SECOND = 10**15
 ROCE_MTUS_BYTES = (256, 512, 1024, 2048, 4096)
 """The path MTUs that InfiniBand and RoCE define."""
 
+SMALLEST_ETHERNET_MTU_BYTES = 576
+LARGEST_ETHERNET_MTU_BYTES = 16_384
+
 _RATE = whole(1, LARGEST_RATE_BITS_PER_SECOND)
 
 
-class RateSource(Enum):
+class LinkTransport(Choice):
+    """How bytes travel over a link. UNSPECIFIED: RoCE."""
+
+    UNSPECIFIED = "LINK_TRANSPORT_UNSPECIFIED"
+    ROCE = "LINK_TRANSPORT_ROCE"
+    TCP = "LINK_TRANSPORT_TCP"
+    INFINIBAND = "LINK_TRANSPORT_INFINIBAND"
+    FABRIC = "LINK_TRANSPORT_FABRIC"
+    UNKNOWN = "LINK_TRANSPORT_UNKNOWN"
+
+
+TRANSPORT_WORDS: Mapping[LinkTransport, str] = {
+    LinkTransport.UNSPECIFIED: "RoCE",
+    LinkTransport.ROCE: "RoCE",
+    LinkTransport.TCP: "TCP sockets",
+    LinkTransport.INFINIBAND: "InfiniBand",
+    LinkTransport.FABRIC: "a fabric without packet counters",
+}
+"""A transport, for people; one of a later version has no words."""
+
+RDMA_TRANSPORTS = (LinkTransport.UNSPECIFIED, LinkTransport.ROCE, LinkTransport.INFINIBAND)
+"""Transports whose packets are cut to a path MTU of `ROCE_MTUS_BYTES`."""
+
+
+class RateSource(Choice):
     """What set an effective rate."""
 
     UNSPECIFIED = "RATE_SOURCE_UNSPECIFIED"
@@ -45,29 +72,45 @@ RATE_SOURCE_WORDS: Mapping[RateSource, str] = {
 class Link(CrossChecked):
     """A link of one rank, one direction. A line rate alone is taken as the effective payload rate.
 
-    `roce_mtu_bytes` takes the packet headers from the line rate, `pcie_function_count` caps it by the PCIe paths in
-    use, and `measured_bits_per_second`, a payload rate, always wins; it may stand alone.
+    `roce_mtu_bytes`, the path MTU of RoCE or InfiniBand, or `ethernet_mtu_bytes`, that of TCP, takes the packet headers
+    from the line rate; `pcie_function_count` caps it by the PCIe paths in use; `measured_bits_per_second`, a payload
+    rate, always wins and may stand alone. `transport` decides which headers a packet has.
     """
 
     line_rate_bits_per_second: int | None = field(default=None, metadata=optional(_RATE))
     roce_mtu_bytes: int | None = field(default=None, metadata=optional(one_of(*ROCE_MTUS_BYTES)))
     pcie_function_count: int | None = field(default=None, metadata=optional(whole(1, 16)))
     measured_bits_per_second: int | None = field(default=None, metadata=optional(_RATE))
+    transport: LinkTransport = field(
+        default=LinkTransport.UNSPECIFIED, metadata=member(LinkTransport, LinkTransport.UNKNOWN)
+    )
+    ethernet_mtu_bytes: int | None = field(
+        default=None, metadata=optional(whole(SMALLEST_ETHERNET_MTU_BYTES, LARGEST_ETHERNET_MTU_BYTES))
+    )
 
     def cross_violations(self) -> Iterable[Violation]:
-        """Some rate is known."""
+        """Some rate is known, and an MTU is one of the transport."""
         if self.line_rate_bits_per_second is None and self.measured_bits_per_second is None:
             yield Violation("line_rate_bits_per_second", "is missing, and so is a measured rate")
+        if self.roce_mtu_bytes is not None and self.transport not in RDMA_TRANSPORTS:
+            yield Violation("roce_mtu_bytes", f"{self.roce_mtu_bytes} is of RoCE or InfiniBand; {self._carried}")
+        if self.ethernet_mtu_bytes is not None and self.transport is not LinkTransport.TCP:
+            yield Violation("ethernet_mtu_bytes", f"{self.ethernet_mtu_bytes} is of TCP sockets; {self._carried}")
+
+    @property
+    def _carried(self) -> str:
+        return f"the link is {TRANSPORT_WORDS.get(self.transport, self.transport.name)}"
 
 
 @frozen(kw_only=True)
 class ResolvedLink:
-    """What a link really carries, and which of its fields decided."""
+    """What a link really carries, and which of its fields decided. An MTU of 0 is none of this link's transport."""
 
     link: Link
     effective_bits_per_second: int
     rate_source: RateSource
     roce_mtu_bytes: int
+    ethernet_mtu_bytes: int = 0
 
     @property
     def effective_bytes_per_second(self) -> float:

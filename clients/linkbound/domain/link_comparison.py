@@ -8,6 +8,7 @@ from attrs import field, frozen
 
 from linkbound.domain.errors import Violation
 from linkbound.domain.estimate import Estimate
+from linkbound.domain.layout import inner_link_violations
 from linkbound.domain.link import Link, ResolvedLink
 from linkbound.domain.rules import Checked, CrossChecked, instance, optional, whole
 from linkbound.domain.workload import POSITIVE_SECONDS, DecodeWorkload, PrefillWorkload
@@ -30,7 +31,8 @@ class EmulatedLink:
 class LinkComparisonRequest(Checked, CrossChecked):
     """What does a workload, `prefill` or `decode`, lose or gain if `old_link` becomes `new_link`?
 
-    `baseline_seconds` is measured over `old_link`: the TTFT of a prefill, the pass time of a decode.
+    Both are links between nodes; `inner_link` is that of each rank within one. `baseline_seconds` is measured over
+    `old_link`: the TTFT of a prefill, the pass time of a decode.
     """
 
     prefill: PrefillWorkload | None = field(default=None, metadata=optional(instance(PrefillWorkload)))
@@ -39,6 +41,7 @@ class LinkComparisonRequest(Checked, CrossChecked):
     new_link: Link = field(metadata=instance(Link))
     baseline_seconds: float | None = field(default=None, metadata=optional(POSITIVE_SECONDS))
     emulation: EmulatedLink | None = field(default=None, metadata=optional(instance(EmulatedLink)))
+    inner_link: Link | None = field(default=None, metadata=optional(instance(Link)))
 
     @property
     def workload(self) -> PrefillWorkload | DecodeWorkload:
@@ -54,6 +57,9 @@ class LinkComparisonRequest(Checked, CrossChecked):
             yield Violation("prefill", "is missing, and so is a decode workload")
         if self.prefill is not None and self.decode is not None:
             yield Violation("decode", "is one workload too many beside prefill")
+        for workload in (self.prefill, self.decode):
+            if workload is not None:
+                yield from inner_link_violations(workload.ranks_per_node, self.inner_link)
         if self.emulation is None:
             return
         if self.prefill is None:

@@ -11,12 +11,16 @@ CATALOG_ID = pattern(_ID, _ID_IN_WORDS)
 CATALOG_NAME = pattern(r"[ -~]{1,64}", "a name of 1 to 64 printable ASCII characters")
 """What a request may call an entry: wider than an id, so that a typo is answered with near names, not with a rule."""
 OPTIONAL_CATALOG_NAME = pattern(r"[ -~]{0,64}", "empty or a name of 1 to 64 printable ASCII characters")
+OPTIONAL_CATALOG_ID = pattern(f"|{_ID}", f"empty or {_ID_IN_WORDS}")
 RUN_ID = CATALOG_ID
-OPTIONAL_RUN_ID = pattern(f"|{_ID}", f"empty or {_ID_IN_WORDS}")
+OPTIONAL_RUN_ID = OPTIONAL_CATALOG_ID
 WRITER_ID = pattern(r"[A-Za-z0-9._:-]{1,128}", "a writer id of 1 to 128 of a-z, A-Z, 0-9, '.', '_', ':' and '-'")
 
 MODELS = "models"
 HARDWARE = "hardware"
+CALIBRATIONS = "calibrations"
+SWITCHES = "switches"
+NICS = "nics"
 RUNS = "runs"
 
 

@@ -2,25 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from attrs import field, frozen
 
+from linkbound.domain.calibration import CollectiveTable, calibration_violations
+from linkbound.domain.errors import Violation
 from linkbound.domain.estimate import Estimate
+from linkbound.domain.layout import (
+    LARGEST_RANK_LINK_COUNT,
+    CollectiveTraffic,
+    ParallelLayout,
+    inner_link_violations,
+    rank_link_violations,
+)
 from linkbound.domain.link import Link, ResolvedLink
-from linkbound.domain.rules import Checked, instance, optional
+from linkbound.domain.names import OPTIONAL_CATALOG_NAME
+from linkbound.domain.rules import Checked, CrossChecked, instance, optional, sequence
 from linkbound.domain.workload import POSITIVE_SECONDS, PrefillWorkload
 
 
 @frozen(kw_only=True)
-class PrefillRequest(Checked):
+class PrefillRequest(Checked, CrossChecked):
     """What do these prompts cost over `link`, and what if it changes to `to_link`?
 
-    `baseline_ttft_seconds` is measured over `link`, of the last request where several arrive together.
+    `link` is that of every node, `inner_link` that of each rank within one. `rank_links` are those of single nodes that
+    have another one and keep it; the slowest counts. `baseline_ttft_seconds` is measured over `link`, of the last
+    request where several arrive together. `calibration`, an id of the catalogue, or `collective_table` say what
+    collectives take on this system.
     """
 
     workload: PrefillWorkload = field(metadata=instance(PrefillWorkload))
     link: Link = field(metadata=instance(Link))
     to_link: Link | None = field(default=None, metadata=optional(instance(Link)))
     baseline_ttft_seconds: float | None = field(default=None, metadata=optional(POSITIVE_SECONDS))
+    inner_link: Link | None = field(default=None, metadata=optional(instance(Link)))
+    rank_links: tuple[Link, ...] = field(default=(), metadata=sequence(0, LARGEST_RANK_LINK_COUNT, instance(Link)))
+    calibration: str = field(default="", metadata=OPTIONAL_CATALOG_NAME)
+    collective_table: CollectiveTable | None = field(default=None, metadata=optional(instance(CollectiveTable)))
+
+    def cross_violations(self) -> Iterable[Violation]:
+        """Several ranks in a node need a link between them; no more links than nodes; one calibration at most."""
+        yield from inner_link_violations(self.workload.ranks_per_node, self.inner_link)
+        yield from rank_link_violations(self.workload.layout, len(self.rank_links))
+        yield from calibration_violations(self.calibration, self.collective_table)
 
 
 @frozen(kw_only=True)
@@ -58,5 +83,8 @@ class PrefillEstimate:
     nominal_extra_ttft_seconds: Estimate | None = None
     largest_pass: PassTransfers | None = None
     baseline_ttft_seconds: float | None = None
+    layout: ParallelLayout
+    inner_link: ResolvedLink | None = None
+    traffic: tuple[CollectiveTraffic, ...] = ()
     assumptions: tuple[str, ...] = ()
     estimator_version: str

@@ -9,6 +9,7 @@ from attrs import field, frozen
 from linkbound.domain.errors import Violation
 from linkbound.domain.estimate import Estimate
 from linkbound.domain.link import Link
+from linkbound.domain.names import OPTIONAL_CATALOG_NAME
 from linkbound.domain.rules import Checked, CrossChecked, instance, sequence
 from linkbound.domain.workload import POSITIVE_SECONDS, TENSOR_PARALLEL_SIZE, PrefillWorkload
 
@@ -19,7 +20,8 @@ LARGEST_SIZE_COUNT = 16
 class TpProjectionRequest(Checked, CrossChecked):
     """How does the loss from `link` to `to_link` change with the tensor-parallel size?
 
-    `baseline_ttft_seconds` is measured over `link` at the size of the workload.
+    `baseline_ttft_seconds` is measured over `link` at the size of the workload. `hardware` is an id of the catalogue;
+    empty: memory is not checked.
     """
 
     workload: PrefillWorkload = field(metadata=instance(PrefillWorkload))
@@ -27,6 +29,7 @@ class TpProjectionRequest(Checked, CrossChecked):
     link: Link = field(metadata=instance(Link))
     to_link: Link = field(metadata=instance(Link))
     tensor_parallel_sizes: tuple[int, ...] = field(metadata=sequence(1, LARGEST_SIZE_COUNT, TENSOR_PARALLEL_SIZE))
+    hardware: str = field(default="", metadata=OPTIONAL_CATALOG_NAME)
 
     def cross_violations(self) -> Iterable[Violation]:
         """No size is asked twice."""

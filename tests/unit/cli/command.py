@@ -33,6 +33,11 @@ TRAINING = [
     *("--bandwidth", "1.18GB/s", "--compute-step-seconds", "2.289"),
 ]
 
+MEMORY = [
+    *("estimate", "memory", "--model", "glm-5.3", "--tp", "8", "--hardware", "dgx-spark"),
+    *("--context", "262144", "--requests", "1", "--utilization", "0.726", "--kv-cache-dtype", "fp8"),
+]
+
 
 @attrs.frozen
 class Outcome:

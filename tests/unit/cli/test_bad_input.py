@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.cli.command import DECODE, PREFILL, TP, TRAINING, Command
+from tests.unit.cli.command import DECODE, MEMORY, PREFILL, TP, TRAINING, Command
 
 
 def changed(command: list[str], option: str, value: str) -> list[str]:
@@ -28,6 +28,13 @@ BAD = [
     (DECODE, "--acceptance-length", "0", "0.0 is not a number above 0"),
     (TP, "--baseline-tp", "0", "0 is not a whole number from 1 to 4096"),
     (TP, "--tp-sizes", "2,0", "0 is not a whole number from 1 to 4096"),
+    (MEMORY, "--context", "0", "0 is not a whole number from 1 to 1000000000"),
+    (MEMORY, "--utilization", "1.5", "1.5 is not a number above 0 and at most 1"),
+    (MEMORY, "--tp", "7", "7 ranks do not divide 64 attention heads"),
+    (MEMORY, "--hardware", "dgx-sparc", "did you mean dgx-spark"),
+    (MEMORY, "--weight-bits", "65", "65.0 is not a number above 0 and at most 64"),
+    (TRAINING, "--lora-parameters", "5", "--lora-parameters: needs a model"),
+    (TRAINING, "--value-bytes", "3", "3 is not one of 1, 2, 4"),
     (TRAINING, "--nodes", "0", "0 is not a whole number from 1 to 65536"),
     (TRAINING, "--compute-step-seconds", "0", "0.0 is not a number above 0"),
     # negative
@@ -37,7 +44,7 @@ BAD = [
     (PREFILL, "--baseline-ttft", "-6.36", "'-6.36' is not a duration"),
     (DECODE, "--draft-tokens", "-1", "-1 is not a whole number from 0 to 64"),
     (DECODE, "--acceptance-length", "-1", "-1.0 is not a number above 0"),
-    (TRAINING, "--gradient-bytes", "-1", "-1 is not a whole number from 1 to"),
+    (TRAINING, "--gradient-bytes", "-1", "'-1' is not a size in bytes such as"),
     # not a number
     (PREFILL, "--baseline-ttft", "NaN", "'NaN' is not a duration"),
     (PREFILL, "--baseline-ttft", "inf", "'inf' is not a duration"),
@@ -65,7 +72,7 @@ BAD = [
     (PREFILL, "--tp", "٨", "'\\u0668' is not a whole number"),
     (PREFILL, "--prompt-tokens", "８k", "'\\uff18k' is not a whole number of tokens"),
     (PREFILL, "--link", "２００g", "is not a rate"),
-    (PREFILL, "--model", "モデル", "is not a name of 1 to 64 printable ASCII characters"),
+    (PREFILL, "--model", "モデル", "a name of 1 to 64 printable ASCII characters"),
     (DECODE, "--hardware", "spark\u200b", "is not empty or a name of 1 to 64 printable ASCII characters"),
     # values that do not go together
     (PREFILL, "--tp", "7", "7 ranks do not divide 64 attention heads"),
@@ -78,7 +85,7 @@ BAD = [
     (PREFILL, "--model", "glm53", "did you mean glm-5.3"),
     (PREFILL, "--model", "GLM-5.3", "model 'GLM-5.3' does not exist; did you mean glm-5.3"),
     (PREFILL, "--model", "models/GLM 5.3", "model 'GLM 5.3' does not exist; did you mean glm-5.3"),
-    (PREFILL, "--model", "x" * 65, "is not a name of 1 to 64 printable ASCII characters"),
+    (PREFILL, "--model", "x" * 65, "a name of 1 to 64 printable ASCII characters"),
     (DECODE, "--hardware", "DGX Spark", "hardware 'DGX Spark' does not exist; did you mean dgx-spark"),
     (TP, "--model", "GLM-5.3", "did you mean glm-5.3"),
     (DECODE, "--hardware", "dgx-sparc", "did you mean dgx-spark"),

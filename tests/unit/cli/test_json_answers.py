@@ -1,10 +1,11 @@
 """The keys that scripts rely on, and the figures of the first study behind them."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.unit.cli.command import DECODE, PREFILL, TP, TRAINING, Command
+from tests.unit.cli.command import DECODE, MEMORY, PREFILL, TP, TRAINING, Command
 
 INTERVAL_KEYS = {"lower", "lower_basis", "expected_basis", "upper_basis", "binding_constraint", "effects_left_out"}
 TO_109G = ["--to-link", "109g"]
@@ -107,6 +108,45 @@ def test_training(linkbound: Command) -> None:
     assert round(answer["step_seconds"]["upper"], 1) == 21.7
 
 
+def test_training_of_adapters(linkbound: Command) -> None:
+    """The second study: LoRA of a 7 B model exchanges 5 MB a step, invisible on any link."""
+    trained = ["--nodes", "4", "--model", "qwen2.5-7b", "--bandwidth", "1.18GB/s", "--compute-step-seconds", "2.289"]
+    adapters = linkbound("estimate", "training", *trained, "--lora-parameters", "2500000", "--json").answer
+    assert adapters["gradient_bytes"] == 5_000_000
+    assert round(adapters["step_seconds"]["upper"], 2) == 2.3
+    whole = linkbound("estimate", "training", *trained, "--json").answer
+    assert whole["gradient_bytes"] == 15_231_233_024
+    sharded = linkbound("estimate", "training", *trained, "--sharding", "full", "--json").answer
+    assert 2 * sharded["sent_bytes_per_rank"] == 3 * whole["sent_bytes_per_rank"]
+
+
+def test_memory(linkbound: Command) -> None:
+    """What the first study ran: GLM-5.3 on 8 DGX Spark, 0.726 of the memory, an FP8 cache for 262,144 tokens."""
+    answer = linkbound(*MEMORY, "--json").answer
+    assert {"fits", "weight_bytes", "kv_cache_bytes", "headroom_bytes", "smallest_tp_that_fits"} <= set(answer)
+    assert answer["fits"] is True
+    need = answer["need"]
+    assert answer["headroom_bytes"] == need["usable_bytes"] - need["total_bytes"]
+    assert answer["weight_bytes"] == need["sliced_weight_bytes"] + need["replicated_weight_bytes"]
+    # 78 layers of 656 bytes and 21 of 132, for every token, on every rank.
+    assert answer["kv_cache_bytes"] == 262_144 * (78 * 656 + 21 * 132)
+
+
+def test_not_fitting_is_an_answer(linkbound: Command) -> None:
+    outcome = linkbound(*MEMORY, "--tp", "2", "--json")
+    assert outcome.exit_code == 0
+    assert outcome.answer["fits"] is False
+    assert outcome.answer["headroom_bytes"] < 0
+    assert outcome.answer["largest_request_count"] == 0
+    assert outcome.answer["smallest_tp_that_fits"] == 8
+
+
+def test_memory_makes_sizes_infeasible(linkbound: Command) -> None:
+    projections = linkbound(*TP, "--hardware", "dgx-spark", "--json").answer["projections"]
+    assert [projection["feasible"] for projection in projections] == [False, False, True, True]
+    assert "of memory" in projections[0]["reasons"][0]
+
+
 def test_models_list(linkbound: Command) -> None:
     names = [model["name"] for model in linkbound("models", "list", "--json").answer["models"]]
     assert names == sorted(names)
@@ -122,8 +162,12 @@ def test_models_show(linkbound: Command) -> None:
     assert model["assumptions"]
 
 
-def test_absent_parameters_are_left_out(linkbound: Command) -> None:
-    assert "active_parameters" not in linkbound("models", "show", "gpt-oss-120b", "--json").answer
+def test_absent_parameters_are_left_out(linkbound: Command, tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text('{"hidden_size": 4096, "num_hidden_layers": 32}')
+    answer = linkbound("models", "import", str(config), "--json").answer
+    assert answer["all_reduce_count"] == 65
+    assert not {"active_parameters", "total_parameters", "weight_bits_per_parameter"} & set(answer)
 
 
 def test_health_of_this_process(linkbound: Command) -> None:

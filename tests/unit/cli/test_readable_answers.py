@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.cli.command import DECODE, PREFILL, TP, TRAINING, Command
+from tests.unit.cli.command import DECODE, MEMORY, PREFILL, TP, TRAINING, Command
 
 ON_SPARK = "a pass takes at least 10.30 ms on dgx-spark memory"
 FASTER_TP = [*TP[:-6], "--link", "100g", "--to-link", "200g", "--tp-sizes", "2,8"]
@@ -54,6 +54,7 @@ ON_TP8 = "prompt tokens of glm-5.3 on TP8"
         (FASTER_TP, "TTFT: up to 3.5 % less at TP2, up to 17.4 % less at TP8"),
         (TP_FROM_ONE, "TTFT: no change at TP1, at most +16.6 % at TP2"),
         (TRAINING, "a step takes 19.36 s to 21.65 s on 4 nodes"),
+        (MEMORY, "fits: 17.11 GB to spare on the fullest rank"),
         (["models", "show", "glm-5.3"], "GLM-5.3 (NVFP4): 157 all-reduces per pass, hidden size 6,144"),
     ],
 )

@@ -27,12 +27,19 @@ def test_a_given_option_takes_the_place_of_ours() -> None:
     assert len({name for name, _ in options}) == len(options)
 
 
-@pytest.mark.parametrize("target", ["localhost:1", "LOCALHOST:1", "127.0.0.1:80", "[::1]:80", "unix:/run/socket"])
+OWN_LISTS = ["dns:///localhost:80", "ipv4:127.0.0.1:80,127.0.0.2:81", "ipv6:[::1]:80"]
+
+
+@pytest.mark.parametrize(
+    "target", ["localhost:1", "LOCALHOST:1", "127.0.0.1:80", "[::1]:80", "unix:/run/socket", *OWN_LISTS]
+)
 def test_no_proxy_stands_between_this_machine_and_itself(target: str) -> None:
     assert dict(channel_options(connection(target)))["grpc.enable_http_proxy"] == 0
 
 
-@pytest.mark.parametrize("target", ["host:1", "localhost.example.com:1", "10.127.0.1:80"])
+@pytest.mark.parametrize(
+    "target", ["host:1", "localhost.example.com:1", "10.127.0.1:80", "ipv4:127.0.0.1:80,10.0.0.1:80"]
+)
 def test_a_proxy_is_left_to_the_environment_elsewhere(target: str) -> None:
     assert "grpc.enable_http_proxy" not in dict(channel_options(connection(target)))
 

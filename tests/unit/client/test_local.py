@@ -1,4 +1,5 @@
 import asyncio
+import sys
 import threading
 from concurrent.futures import Future
 from pathlib import Path
@@ -12,11 +13,15 @@ from linkbound import (
     AbortedError,
     DeadlineExceededError,
     Error,
+    EstimatorClient,
     FailedPreconditionError,
     IngestClient,
     InvalidArgumentError,
     OutOfRangeError,
+    PrefillWorkload,
     ResourceExhaustedError,
+    SweepAxis,
+    SweepVariable,
     TrainingStep,
     UnavailableError,
     Violation,
@@ -175,3 +180,16 @@ async def test_what_concerns_one_batch_does_not_end_the_stream(error: Error, *, 
     else:
         with pytest.raises(type(error)):
             await stream.receive()
+
+
+def test_a_sweep_without_numpy_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("estimator_service.sweep")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    axis = SweepAxis(variable=SweepVariable.PROMPT_TOKENS, values=(1000,))
+    workload = PrefillWorkload(model="glm-5.3", tensor_parallel_size=8, prompt_tokens=1)
+    with EstimatorClient("local:") as client:
+        sweep = client.stream_sweep(workload=workload, link="200g", axes=[axis])
+        with pytest.raises(FailedPreconditionError, match=r"pip install 'linkbound\[services\]'") as caught:
+            next(sweep)
+    assert (caught.value.reason, caught.value.metadata) == ("SWEEPS_UNAVAILABLE", {"module": "numpy"})

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from google.protobuf import descriptor_pool
 from google.protobuf.message import Message
 
@@ -11,6 +12,7 @@ from linkbound.client import operations
 from linkbound.client.operations import Operation
 from linkbound.client.remote import channel
 from linkbound.client.remote.services import ESTIMATOR_SERVICES, INGEST_SERVICES
+from linkbound.client.remote.sweeps import SWEEP_PATH
 from linkbound.client.remote.wire import APPEND_METHODS, METHODS
 
 CONFIG: dict[str, Any] = json.loads(Path(channel.__file__).with_name("service_config.json").read_text())
@@ -19,9 +21,13 @@ WIRE_METHODS = [*METHODS.items(), *((operations.APPEND, method) for method in AP
 
 
 def is_retried(path: str) -> bool:
+    """As gRPC reads it: an entry of the method itself goes before one of its service."""
     _, service, method = path.split("/")
-    names = [name for entry in CONFIG["methodConfig"] for name in entry["name"]]
-    return {"service": service} in names or {"service": service, "method": method} in names
+    for name in ({"service": service, "method": method}, {"service": service}):
+        for entry in CONFIG["methodConfig"]:
+            if name in entry["name"]:
+                return "retryPolicy" in entry
+    return False
 
 
 def keys_of(node: Any) -> set[str]:
@@ -35,13 +41,18 @@ def test_exactly_the_retried_operations_are_in_the_policy() -> None:
         assert (method.path, is_retried(method.path)) == (method.path, operation.call_class.is_retried)
 
 
-def test_a_stream_is_not_retried_by_grpc() -> None:
-    assert not is_retried("/linkbound.ingest.v1.IngestService/StreamSamples")
+@pytest.mark.parametrize("path", ["linkbound.ingest.v1.IngestService/StreamSamples", SWEEP_PATH.removeprefix("/")])
+def test_a_stream_is_not_retried_by_grpc(path: str) -> None:
+    assert not is_retried(f"/{path}")
+
+
+def test_calls_go_round_the_addresses_of_a_target() -> None:
+    assert CONFIG["loadBalancingConfig"] == [{"round_robin": {}}]
 
 
 def test_only_unavailable_is_retried_five_times_at_most() -> None:
-    (entry,) = CONFIG["methodConfig"]
-    assert entry["retryPolicy"] == {
+    (policy,) = [entry["retryPolicy"] for entry in CONFIG["methodConfig"] if "retryPolicy" in entry]
+    assert policy == {
         "maxAttempts": 5,
         "initialBackoff": "0.1s",
         "maxBackoff": "2s",
@@ -56,7 +67,7 @@ def test_no_deadline_stands_in_the_policy() -> None:
 
 
 def test_every_name_in_the_policy_exists() -> None:
-    for name in CONFIG["methodConfig"][0]["name"]:
+    for name in (name for entry in CONFIG["methodConfig"] for name in entry["name"]):
         service = POOL.FindServiceByName(name["service"])
         assert "method" not in name or name["method"] in service.methods_by_name
 
@@ -66,6 +77,7 @@ def test_every_operation_travels_by_a_method_of_the_protocol() -> None:
         _, service, name = method.path.split("/")
         described = POOL.FindServiceByName(service).methods_by_name[name]
         assert not described.client_streaming
+        assert not described.server_streaming
         assert described.output_type.full_name == method.response_type.DESCRIPTOR.full_name, operation.name
         assert issubclass(method.response_type, Message)
 
@@ -76,7 +88,7 @@ def test_every_unary_method_of_the_protocol_is_an_operation() -> None:
         f"/{service}/{method.name}"
         for service in services
         for method in POOL.FindServiceByName(service).methods
-        if not method.client_streaming
+        if not (method.client_streaming or method.server_streaming)
     }
     assert {method.path for _, method in WIRE_METHODS} == unary
 

@@ -5,10 +5,25 @@ import pytest
 from linkbound.client.target import Target, TargetKind, parse_target
 from linkbound.domain.errors import InvalidArgumentError
 
+SEVERAL = [
+    "dns:///estimator:50051",
+    "ipv4:10.0.0.1:50051",
+    "ipv4:127.0.0.1:50051,127.0.0.1:50052",
+    "ipv6:[::1]:1,[fe80::2]:2",
+]
+
 
 @pytest.mark.parametrize(
     "text",
-    ["localhost:1", "10.0.0.1:50051", "spark-1.lab_net:65535", "[::1]:50051", "[fe80::1%eth0]:7", "unix:/run/lb.sock"],
+    [
+        "localhost:1",
+        "10.0.0.1:50051",
+        "spark-1.lab_net:65535",
+        "[::1]:50051",
+        "[fe80::1%eth0]:7",
+        "unix:/run/lb.sock",
+        *SEVERAL,
+    ],
 )
 def test_an_address_is_remote_and_kept_as_it_is(text: str) -> None:
     assert parse_target(text) == Target(TargetKind.REMOTE, text)
@@ -42,6 +57,18 @@ def test_local_is_this_process() -> None:
         "localhost:80\n",
         "-host:80",
         "x" * 300 + ":80",
+        "ipv4:",
+        "ipv4:localhost:80",
+        "ipv4:[::1]:80",
+        "ipv6:10.0.0.1:80",
+        "ipv4:10.0.0.1",
+        "ipv4:10.0.0.1:80,",
+        "ipv4:10.0.0.1:80,10.0.0.2",
+        "ipv4:10.0.0.1:80, 10.0.0.2:80",
+        "10.0.0.1:80,10.0.0.2:80",
+        "dns:///",
+        "dns:///host",
+        "dns://host:80",
         None,
         50051,
     ],

@@ -7,15 +7,41 @@ from typing import Any
 import pytest
 from google.protobuf.descriptor import Descriptor
 
-from linkbound.convert import catalog_service, collective, estimate, link, metric, query_service, run
-from linkbound.domain.catalog import RowScope
-from linkbound.domain.collective import CollectiveKind
+from linkbound.convert import (
+    calibration,
+    catalog_service,
+    collective,
+    collective_estimate,
+    estimate,
+    layout,
+    link,
+    metric,
+    planning,
+    query_service,
+    run,
+    sweep,
+    training,
+)
+from linkbound.domain.calibration import CollectiveTiming
+from linkbound.domain.catalog import ModelPart, RowScope, WeightSplit
+from linkbound.domain.collective import CollectiveAlgorithm, CollectiveKind, CollectiveProtocol
 from linkbound.domain.estimate import Basis, Constraint, Effect
-from linkbound.domain.link import RateSource
+from linkbound.domain.layout import ExpertParallelism, RankGroup
+from linkbound.domain.link import LinkTransport, RateSource
 from linkbound.domain.metric import Metric
+from linkbound.domain.planning import PlanStatus, Verdict
 from linkbound.domain.run import RunState
 from linkbound.domain.run_comparison import Severity
-from linkbound.estimator.v1 import catalog_service_pb2
+from linkbound.domain.sweep import SweepVariable
+from linkbound.domain.training import TrainingSharding
+from linkbound.estimator.v1 import (
+    calibration_pb2,
+    catalog_service_pb2,
+    estimator_service_pb2,
+    planning_pb2,
+    sweep_pb2,
+    workload_pb2,
+)
 from linkbound.ingest.v1 import (
     query_service_pb2,
     run_pb2,
@@ -29,6 +55,8 @@ ELSEWHERE = {
     "StreamSamplesRequest": "an envelope of other messages: tests/integration/sample_stream",
     "StreamSamplesResponse": "an envelope of other messages: tests/integration/sample_stream",
     "SampleColumnSet": "the columns of a batch as its only content so far: the pair of SampleBatch",
+    "BatchEstimateRequest": "an envelope of questions: tests/congruence",
+    "BatchEstimateResponse": "an envelope of answers and statuses: tests/congruence",
     "BatchError": "carries a status, which the error table makes: tests/unit/serving/test_errors.py",
     "AppendRequestRecordsRequest": "one function for four kinds: test_an_append_of_each_kind_comes_back",
     "AppendMetricAggregatesRequest": "one function for four kinds: test_an_append_of_each_kind_comes_back",
@@ -45,15 +73,62 @@ ENUMS: list[tuple[type[Enum], Any, Any, Any]] = [
     (Constraint, estimate_pb2.Constraint, estimate.constraint_to_proto, estimate.constraint_from_proto),
     (Effect, estimate_pb2.Effect, estimate.effect_to_proto, estimate.effect_from_proto),
     (RateSource, link_pb2.RateSource, link.rate_source_to_proto, link.rate_source_from_proto),
+    (LinkTransport, link_pb2.LinkTransport, link.link_transport_to_proto, link.link_transport_from_proto),
+    (
+        CollectiveAlgorithm,
+        estimator_service_pb2.CollectiveAlgorithm,
+        collective_estimate.collective_algorithm_to_proto,
+        collective_estimate.collective_algorithm_from_proto,
+    ),
+    (
+        CollectiveProtocol,
+        estimator_service_pb2.CollectiveProtocol,
+        collective_estimate.collective_protocol_to_proto,
+        collective_estimate.collective_protocol_from_proto,
+    ),
+    (
+        CollectiveTiming,
+        calibration_pb2.CollectiveTiming,
+        calibration.collective_timing_to_proto,
+        calibration.collective_timing_from_proto,
+    ),
     (
         CollectiveKind,
         collective_pb2.CollectiveKind,
         collective.collective_kind_to_proto,
         collective.collective_kind_from_proto,
     ),
+    (
+        ExpertParallelism,
+        workload_pb2.ExpertParallelism,
+        layout.expert_parallelism_to_proto,
+        layout.expert_parallelism_from_proto,
+    ),
+    (RankGroup, estimator_service_pb2.RankGroup, layout.rank_group_to_proto, layout.rank_group_from_proto),
     (Metric, metric_pb2.Metric, metric.metric_to_proto, metric.metric_from_proto),
+    (
+        TrainingSharding,
+        estimator_service_pb2.TrainingSharding,
+        training.training_sharding_to_proto,
+        training.training_sharding_from_proto,
+    ),
+    (
+        ModelPart,
+        catalog_service_pb2.ModelPart,
+        catalog_service.model_part_to_proto,
+        catalog_service.model_part_from_proto,
+    ),
+    (
+        WeightSplit,
+        catalog_service_pb2.WeightSplit,
+        catalog_service.weight_split_to_proto,
+        catalog_service.weight_split_from_proto,
+    ),
     (RowScope, catalog_service_pb2.RowScope, catalog_service.row_scope_to_proto, catalog_service.row_scope_from_proto),
     (RunState, run_pb2.RunState, run.run_state_to_proto, run.run_state_from_proto),
+    (SweepVariable, sweep_pb2.SweepVariable, sweep.sweep_variable_to_proto, sweep.sweep_variable_from_proto),
+    (Verdict, planning_pb2.Verdict, planning.verdict_to_proto, planning.verdict_from_proto),
+    (PlanStatus, planning_pb2.PlanStatus, planning.plan_status_to_proto, planning.plan_status_from_proto),
     (Severity, query_service_pb2.Severity, query_service.severity_to_proto, query_service.severity_from_proto),
 ]
 BY_NAME = pytest.mark.parametrize(

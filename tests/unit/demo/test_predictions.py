@@ -9,7 +9,8 @@ import pytest
 from linkbound import EstimatorClient, FailedPreconditionError, Metric
 from linkbound.data.study import load_study
 from linkbound.demo import predictions
-from linkbound.domain.collective import CollectiveEstimate, CollectiveKind
+from linkbound.domain.collective import CollectiveKind
+from linkbound.domain.collective_estimate import CollectiveEstimate
 from linkbound.domain.metric import Spread
 from linkbound.domain.prediction import Prediction
 from linkbound.domain.run_comparison import ComparisonRow, RunComparison

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkbound.domain.errors import InvalidArgumentError
-from linkbound.domain.quantities import parse_rate_bits_per_second, parse_seconds, parse_tokens
+from linkbound.domain.quantities import parse_bytes, parse_rate_bits_per_second, parse_seconds, parse_tokens
 
 
 @pytest.mark.parametrize(
@@ -74,12 +74,37 @@ def test_tokens(text: str, tokens: int) -> None:
     assert parse_tokens(text) == tokens
 
 
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("10240", 10_240),
+        ("16k", 16_384),
+        ("16KiB", 16_384),
+        ("64M", 67_108_864),
+        ("1GB", 10**9),
+        ("16 kB", 16_000),
+        ("8B", 8),
+        ("15.23GB", 15_230_000_000),
+        ("1.5k", 1536),
+        ("0.3k", 307),
+    ],
+)
+def test_sizes(text: str, size: int) -> None:
+    assert parse_bytes(text) == size
+
+
 @pytest.mark.parametrize(("text", "seconds"), [("6.36", 6.36), ("1s", 1.0), ("100ms", 0.1), ("5 us", 5e-6), ("0", 0.0)])
 def test_seconds(text: str, seconds: float) -> None:
     assert parse_seconds(text) == seconds
 
 
-@pytest.mark.parametrize("parse", [parse_tokens, parse_seconds])
+@pytest.mark.parametrize("text", ["1.5", "1.5B", "1.5iB"])
+def test_a_fraction_of_a_byte_is_no_size(text: str) -> None:
+    with pytest.raises(InvalidArgumentError):
+        parse_bytes(text)
+
+
+@pytest.mark.parametrize("parse", [parse_tokens, parse_bytes, parse_seconds])
 @pytest.mark.parametrize("text", ["", "-1", "1.5.2", "k", "nan", "\uff18", "1 000", "1h"])
 def test_what_is_neither_is_refused(parse: Callable[[str], object], text: str) -> None:
     with pytest.raises(InvalidArgumentError):
@@ -88,7 +113,7 @@ def test_what_is_neither_is_refused(parse: Callable[[str], object], text: str) -
 
 @given(st.text(max_size=40))
 def test_any_text_is_a_value_or_refused_and_never_another_error(text: str) -> None:
-    for parse in (parse_rate_bits_per_second, parse_tokens, parse_seconds):
+    for parse in (parse_rate_bits_per_second, parse_tokens, parse_bytes, parse_seconds):
         with contextlib.suppress(InvalidArgumentError):
             assert parse(text) >= 0
 

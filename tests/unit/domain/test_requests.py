@@ -5,12 +5,16 @@ from typing import Any
 import attrs
 import pytest
 
+from linkbound.domain.decode import DecodeRequest
 from linkbound.domain.errors import InvalidArgumentError
 from linkbound.domain.estimate import Basis, Constraint, Effect, Estimate
+from linkbound.domain.layout import ParallelLayout
 from linkbound.domain.link import Link, RateSource, ResolvedLink
 from linkbound.domain.link_comparison import EmulatedLink, LinkComparisonRequest
+from linkbound.domain.memory import MemoryFitRequest
 from linkbound.domain.metric import Metric
 from linkbound.domain.prediction import PredictedValue, Prediction, TransferModel
+from linkbound.domain.prefill import PrefillRequest
 from linkbound.domain.records import RequestRecord
 from linkbound.domain.rules import violations_of
 from linkbound.domain.run import CreateRunRequest
@@ -40,6 +44,46 @@ def test_a_byte_has_eight_bits() -> None:
         link=LINK, effective_bits_per_second=109_000_000_000, rate_source=RateSource.GIVEN, roce_mtu_bytes=1024
     )
     assert link.effective_bytes_per_second == 13_625_000_000
+
+
+def test_a_model_is_named_or_its_config_brought() -> None:
+    assert broken(PREFILL) == broken(attrs.evolve(PREFILL, model="", model_config_json="{}")) == []
+    # Told beside whatever else is wrong.
+    assert broken(attrs.evolve(PREFILL, model="", prompt_tokens=0)) == ["model", "prompt_tokens"]
+    assert broken(attrs.evolve(DECODE, model_config_json="{}")) == ["model_config_json"]
+
+
+@pytest.mark.parametrize(
+    ("ranks_per_node", "allowed", "nodes"), [(1, 4, "4 nodes"), (2, 2, "2 nodes"), (4, 1, "1 node")]
+)
+def test_no_more_links_of_single_nodes_than_nodes(ranks_per_node: int, allowed: int, nodes: str) -> None:
+    cut: dict[str, Any] = {"pipeline_parallel_size": 2, "ranks_per_node": ranks_per_node}
+    questions: list[PrefillRequest | DecodeRequest] = [
+        PrefillRequest(workload=attrs.evolve(PREFILL, **cut), link=LINK, inner_link=LINK),
+        DecodeRequest(workload=attrs.evolve(DECODE, **cut), link=LINK, inner_link=LINK),
+    ]
+    for question in questions:
+        assert broken(attrs.evolve(question, rank_links=(LINK,) * allowed)) == []
+        with pytest.raises(InvalidArgumentError) as caught:
+            attrs.evolve(question, rank_links=(LINK,) * (allowed + 1))
+        (violation,) = caught.value.field_violations
+        assert violation.field == "rank_links"
+        assert f"{allowed + 1} links" in violation.description
+        assert nodes in violation.description
+
+
+def test_tokens_of_all_requests_are_bounded() -> None:
+    assert broken(attrs.evolve(PREFILL, prompt_tokens=10**9, request_count=101)) == ["prompt_tokens"]
+    assert broken(attrs.evolve(DECODE, context_tokens=10**9, request_count=100)) == []
+    assert broken(attrs.evolve(DECODE, context_tokens=10**9, request_count=101)) == ["context_tokens"]
+    with pytest.raises(InvalidArgumentError, match=r"context_tokens: 1000000000 times 101 requests"):
+        MemoryFitRequest(
+            model="m",
+            layout=ParallelLayout(tensor_parallel_size=1),
+            hardware="h",
+            context_tokens=10**9,
+            request_count=101,
+        )
 
 
 @pytest.mark.parametrize(

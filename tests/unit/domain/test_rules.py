@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 import math
+import pkgutil
 from collections.abc import Iterable
 from enum import Enum
+from typing import Any
 
+import attrs
 import pytest
 from attrs import field, frozen
 from hypothesis import given
 from hypothesis import strategies as st
 
+import linkbound.domain
 from linkbound.domain.errors import InvalidArgumentError, Violation
 from linkbound.domain.rules import (
     Checked,
@@ -169,3 +174,23 @@ def test_a_shown_value_is_short_ascii_on_one_line(value: str) -> None:
 def test_whole_is_membership_of_the_range(value: int, low: int, span: int) -> None:
     accepted = problem_with(dict(whole(low, low + span)), value) is None
     assert accepted == (value in range(low, low + span + 1))
+
+
+def domain_classes() -> list[type[Any]]:
+    """Every class with rules of the domain."""
+    names = [f"linkbound.domain.{info.name}" for info in pkgutil.iter_modules(linkbound.domain.__path__)]
+    found = {kind for name in names for kind in vars(importlib.import_module(name)).values() if isinstance(kind, type)}
+    return sorted((kind for kind in found if attrs.has(kind)), key=lambda kind: kind.__qualname__)
+
+
+@pytest.mark.parametrize("kind", domain_classes())
+def test_a_default_keeps_its_rule(kind: type[Any]) -> None:
+    """Defaults are not checked again in every request."""
+    for attribute in attrs.fields(kind):
+        check, default = attribute.metadata.get("linkbound_rule"), attribute.default
+        if check is not None and default is not attrs.NOTHING:
+            assert check(default) is None, attribute.name
+
+
+def test_the_classes_of_the_domain_are_found() -> None:
+    assert len(domain_classes()) > 50

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from estimator_service.catalog.directory import SHIPPED_DIRECTORY, Catalog
-from estimator_service.catalog.entries import CatalogError, read_hardware, read_model
+from estimator_service.catalog.entries import read_hardware
+from estimator_service.catalog.files import CatalogError
+from estimator_service.catalog.model_files import read_model
 from estimator_service.core.inventory import sent_bytes_per_token
 from linkbound.domain.catalog import RowScope
 from linkbound.domain.errors import NotFoundError
@@ -19,17 +21,27 @@ CATALOG = Catalog(SHIPPED_DIRECTORY)
 
 SMALL_MODEL = """
 display_name = "Small"
-hidden_size = 10
-layer_count = 1
-attention_head_count = 2
-key_value_head_count = 2
-vocabulary_size = 100
-activation_value_bytes = 2
 sources = ["counted by hand"]
 
-[structure]
-attention_block_count = 1
-dense_mlp_block_count = 1
+[architecture]
+hidden_size = 10
+vocabulary_size = 100
+head_count = 2
+key_value_head_count = 2
+
+[[architecture.layers]]
+layers = "0"
+
+[[architecture.layers.mixers]]
+type = "attention"
+head_count = 2
+key_value_head_count = 2
+head_dim = 5
+value_head_dim = 5
+
+[[architecture.layers.feed_forwards]]
+type = "dense_feed_forward"
+inner_width = 20
 """
 
 
@@ -52,7 +64,6 @@ def test_counts_and_bytes(model_id: str) -> None:
 def test_facts_are_consistent(model_id: str) -> None:
     model = CATALOG.models.get(model_id)
     assert model.sources
-    assert model.all_reduce_count == 2 * model.layer_count + 1
     (logits,) = [row for row in model.collectives if row.row_scope is RowScope.LOGITS]
     assert 0 <= logits.width - model.vocabulary_size < 64
     has_experts = any("experts" in row.reason for row in model.collectives)
@@ -75,16 +86,21 @@ def test_published_sweep_over_real_configs(model_id: str) -> None:
         model.key_value_head_count,
         model.vocabulary_size,
         model.expert_count,
+        model.active_expert_count,
+        model.mtp_layer_count,
         model.all_reduce_count,
         sent_bytes_per_token(model, 2),
         sent_bytes_per_token(model, 4),
         sent_bytes_per_token(model, 8),
     )
     columns = (
-        *("hidden", "layers", "heads", "kv_heads", "vocab", "experts", "all_reduces_per_forward"),
+        *("hidden", "layers", "heads", "kv_heads", "vocab", "experts", "topk", "mtp", "all_reduces_per_forward"),
         *("bytes_per_prompt_token_per_rank_tp2", "bytes_tp4", "bytes_tp8"),
     )
-    assert facts == tuple(int(row[column] or 0) for column in columns)
+    # A reduced row leaves out what the folder does not hold; the entry stands on the published config.
+    stated = [(fact, int(row[column])) for fact, column in zip(facts, columns, strict=True) if row[column]]
+    assert len(stated) >= 6
+    assert [fact for fact, _ in stated] == [expected for _, expected in stated]
 
 
 def test_facts_of_the_studies() -> None:
@@ -94,18 +110,41 @@ def test_facts_of_the_studies() -> None:
     # What the study does not print is GLM-5.2's, and the entry says so.
     stand_in = CATALOG.models.get("glm-5.2")
     assert any("GLM-5.2" in sentence for sentence in glm.assumptions)
+    assert any("GLM-5.2" in source for source in glm.sources)
     assert (glm.attention_head_count, glm.key_value_head_count) == (64, 64)
     assert (glm.vocabulary_size, glm.expert_count) == (154_880, 256)
     assert glm.collectives == stand_in.collectives
     assert glm.total_parameters == stand_in.total_parameters
     spark = CATALOG.hardware.get("dgx-spark")
-    assert (spark.memory_bytes, spark.memory_bandwidth_bytes_per_second) == (128 * 10**9, 273 * 10**9)
-    assert spark.sources
+    # What programs see of the nominal 128 GB: 121.6 GiB.
+    assert spark.memory_bytes / 2**30 == pytest.approx(121.6, abs=0.01)
+    assert spark.memory_bandwidth_bytes_per_second == 273 * 10**9
 
 
-def test_what_no_source_states_is_absent() -> None:
-    kimi = CATALOG.models.get("kimi-k2")
-    assert (kimi.total_parameters, kimi.active_parameters) == (None, None)
+@pytest.mark.parametrize("hardware_id", CATALOG.hardware.ids)
+def test_hardware_has_sources_and_memory_of_its_size(hardware_id: str) -> None:
+    hardware = CATALOG.hardware.get(hardware_id)
+    assert len(hardware.sources) >= 2
+    assert 20 * 10**9 < hardware.memory_bytes < 300 * 10**9
+    # An accelerator reads all of its memory in 15 ms to half a second.
+    assert 0.015 < hardware.memory_bytes / hardware.memory_bandwidth_bytes_per_second < 0.5
+
+
+def test_parameters_are_those_of_an_independent_count() -> None:
+    """Counted by building the classes of Transformers without weights, MTP layers not included."""
+    totals = {
+        "glm-5": 743_911_199_232,
+        "glm-5.2": 743_377_000_704,
+        "glm-5.3-flash": 313_786_889_214,
+        "qwen2.5-7b": 7_615_616_512,
+        "gpt-oss-120b": 116_829_156_672,
+        "nemotron-3-super-120b": 120_668_687_360,
+        "gemma-3-27b": 27_432_406_640,
+    }
+    assert {name: CATALOG.models.get(name).total_parameters for name in totals} == totals
+    # By hand: one more MoE layer, a projection of 2 hidden sizes to 1 and three norms.
+    assert CATALOG.models.get("glm-5").mtp_parameters == 9_952_920_320
+    assert CATALOG.models.get("deepseek-v3.2").mtp_parameters == 11_624_027_392
 
 
 def test_a_dense_model_uses_all_but_its_input_embedding() -> None:
@@ -154,19 +193,18 @@ def test_an_id_never_leaves_the_directory() -> None:
     [
         ("hidden_size = 10", "hidden_size = 0", "hidden_size: 0 is not a whole number"),
         ("hidden_size = 10\n", "", "'hidden_size'"),
-        ("layer_count = 1\n", "", "layer_count"),
-        ("layer_count = 1", "layer_count = 1\nlayers = 1", "layers"),
-        ("attention_block_count = 1", "attention_block_count = 1\nblocks = 1", "blocks"),
-        ("[structure]", "[blocks]", "structure"),
+        ("hidden_size = 10", "hidden_size = true", "is not of the type int"),
+        ("hidden_size = 10", "hidden_size = 10\nwidth = 1", "architecture.width: is not a key of it"),
+        ('layers = "0"', 'layers = "1"', "each layer from 0 once"),
+        ('layers = "0"', 'layers = "0-"', "is not ranges of layers"),
+        ('type = "attention"', 'type = "attention"\nheads = 1', "heads: is not a key of it"),
+        ('type = "attention"', 'type = "magic"', "is not one of attention, latent_attention"),
+        ("[architecture]", "[blocks]", "blocks: is not a key of it"),
+        ("[[architecture.layers.mixers]]", "[architecture.layers.mixers]", "mixers: is not an array"),
         ('sources = ["counted by hand"]', "sources = []", "sources"),
         ("hidden_size = 10", "hidden_size = ten", "Invalid value"),
         ('"Small"', '"Sm\xe4ll\x07"', "Illegal character"),
-        (
-            "activation_value_bytes = 2",
-            "activation_value_bytes = 2\ntotal_parameters = 1\nactive_parameters = 2",
-            "total",
-        ),
-        ("activation_value_bytes = 2", "activation_value_bytes = 2\ntotal_parameters = 99", "active_parameters: -"),
+        ('display_name = "Small"', 'display_name = "Small"\nactive_parameters = 1000000', "is above total_parameters"),
     ],
 )
 def test_a_broken_model_file_is_told_with_its_name(tmp_path: Path, old: str, new: str, told: str) -> None:

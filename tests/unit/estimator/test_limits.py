@@ -6,17 +6,15 @@ from pathlib import Path
 import pytest
 
 from estimator_service.catalog.directory import Catalog
-from estimator_service.catalog.entries import CatalogError, read_model
+from estimator_service.catalog.files import CatalogError
+from estimator_service.catalog.model_files import read_model
 from estimator_service.service import Estimator
 from linkbound.domain.catalog import LARGEST_MESSAGE_BYTES_PER_ROW
-from linkbound.domain.collective import (
-    LARGEST_MESSAGE_BYTES,
-    LARGEST_RANK_COUNT,
-    CollectiveKind,
-    CollectiveRequest,
-)
+from linkbound.domain.collective import LARGEST_MESSAGE_BYTES, LARGEST_RANK_COUNT, CollectiveKind
+from linkbound.domain.collective_estimate import CollectiveRequest
 from linkbound.domain.decode import DecodeRequest
 from linkbound.domain.estimate import LARGEST_QUANTITY, Estimate
+from linkbound.domain.layout import LARGEST_PARALLEL_SIZE
 from linkbound.domain.link import LARGEST_RATE_BITS_PER_SECOND, Link
 from linkbound.domain.link_comparison import LARGEST_BYTES_PER_PROMPT_TOKEN, EmulatedLink, LinkComparisonRequest
 from linkbound.domain.prefill import PrefillRequest
@@ -27,7 +25,6 @@ from linkbound.domain.workload import (
     LARGEST_PROMPT_TOKENS,
     LARGEST_REQUEST_COUNT,
     LARGEST_SECONDS,
-    LARGEST_TENSOR_PARALLEL_SIZE,
     LARGEST_TOTAL_PROMPT_TOKENS,
     DecodeWorkload,
     PrefillWorkload,
@@ -43,18 +40,27 @@ FASTEST = Link(line_rate_bits_per_second=LARGEST_RATE_BITS_PER_SECOND, roce_mtu_
 # heads and the vocabulary.
 LARGEST_MODEL = """
 display_name = "Largest"
-hidden_size = 6250
-layer_count = 349
-attention_head_count = 4096
-key_value_head_count = 4096
-vocabulary_size = 999424
-activation_value_bytes = 16
 active_parameters = 1000000000000000
 weight_bits_per_parameter = 64.0
 sources = ["the limits"]
 
-[structure]
-attention_block_count = 349
+[architecture]
+hidden_size = 6250
+vocabulary_size = 999424
+head_count = 4096
+key_value_head_count = 4096
+value_bytes = 16
+is_complete = false
+
+[[architecture.layers]]
+layers = "0-348"
+
+[[architecture.layers.mixers]]
+type = "attention"
+head_count = 4096
+key_value_head_count = 4096
+head_dim = 1
+value_head_dim = 1
 """
 BOARD = """
 display_name = "Slowest board"
@@ -76,7 +82,7 @@ def estimator_of_the_largest_model(tmp_path: Path) -> Estimator:
 def largest_prefill(request_count: int = 100, pass_tokens: int = 1) -> PrefillWorkload:
     return PrefillWorkload(
         model="largest",
-        tensor_parallel_size=LARGEST_TENSOR_PARALLEL_SIZE,
+        tensor_parallel_size=LARGEST_PARALLEL_SIZE,
         prompt_tokens=LARGEST_TOTAL_PROMPT_TOKENS // request_count,
         request_count=request_count,
         max_num_batched_tokens=pass_tokens,
@@ -120,7 +126,7 @@ def test_prefill_with_the_largest_baseline(estimator: Estimator) -> None:
 def test_decode(estimator: Estimator) -> None:
     workload = DecodeWorkload(
         model="largest",
-        tensor_parallel_size=LARGEST_TENSOR_PARALLEL_SIZE,
+        tensor_parallel_size=LARGEST_PARALLEL_SIZE,
         request_count=LARGEST_REQUEST_COUNT,
         draft_token_count=LARGEST_DRAFT_TOKEN_COUNT,
         acceptance_length_tokens=1.0 + LARGEST_DRAFT_TOKEN_COUNT,
@@ -180,7 +186,7 @@ def test_projection(estimator: Estimator) -> None:
             baseline_ttft_seconds=LARGEST_SECONDS,
             link=FASTEST,
             to_link=SLOWEST,
-            tensor_parallel_sizes=(1, 2, LARGEST_TENSOR_PARALLEL_SIZE),
+            tensor_parallel_sizes=(1, 2, LARGEST_PARALLEL_SIZE),
         )
     )
     assert largest_whole_number(answer) > LARGEST_INT64 // 2
@@ -188,6 +194,6 @@ def test_projection(estimator: Estimator) -> None:
 
 def test_a_model_with_more_bytes_in_a_row_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "larger.toml"
-    path.write_text(LARGEST_MODEL.replace("attention_block_count = 349", "attention_block_count = 350"))
+    path.write_text(LARGEST_MODEL.replace("0-348", "0-349"))
     with pytest.raises(CatalogError, match=str(LARGEST_MESSAGE_BYTES_PER_ROW)):
         read_model(path)

@@ -1,18 +1,24 @@
 """What a link carries: figures of standards and of the studies, and which field decides."""
 
+import attrs
 import pytest
 
+from estimator_service.core.assumptions import MEASURED_ABOVE_LINE, SOCKETS_COPY, of_counters, of_links
 from estimator_service.core.links import (
-    PACKET_HEADER_BYTES,
-    counter_bytes,
     extra_send_seconds,
     pcie_bits_per_second,
     pcie_raw_bits_per_second,
     resolve,
     send_seconds,
+)
+from estimator_service.core.packets import (
+    PACKET_HEADER_BYTES,
+    ROCE_HEADERS,
+    counter_bytes,
+    link_counter_bytes,
     wire_efficiency,
 )
-from linkbound.domain.link import Link, RateSource
+from linkbound.domain.link import Link, LinkTransport, RateSource
 
 GIGABIT = 10**9
 
@@ -49,7 +55,7 @@ def test_counter_bytes_add_one_header_to_each_packet() -> None:
 def test_a_bare_rate_is_effective() -> None:
     link = Link(line_rate_bits_per_second=200 * GIGABIT)
     resolved = resolve(link)
-    assert resolved.link is link
+    assert resolved.link == link
     assert resolved.effective_bits_per_second == 200 * GIGABIT
     assert resolved.rate_source is RateSource.GIVEN
     assert resolved.roce_mtu_bytes == 1024
@@ -109,3 +115,76 @@ def test_time_on_a_link() -> None:
     assert extra_send_seconds(25e9, 200 * GIGABIT, 100 * GIGABIT) == pytest.approx(1)
     assert extra_send_seconds(25e9, 100 * GIGABIT, 200 * GIGABIT) == pytest.approx(-1)
     assert extra_send_seconds(25e9, 100 * GIGABIT, 100 * GIGABIT) == 0
+
+
+TCP = LinkTransport.TCP
+INFINIBAND = LinkTransport.INFINIBAND
+FABRIC = LinkTransport.FABRIC
+
+
+@pytest.mark.parametrize(("mtu", "efficiency"), [(1500, 1448 / 1538), (9000, 8948 / 9038)])
+def test_tcp_with_timestamps_over_ethernet(mtu: int, efficiency: float) -> None:
+    resolved = resolve(Link(line_rate_bits_per_second=10 * GIGABIT, transport=TCP, ethernet_mtu_bytes=mtu))
+    assert resolved.rate_source is RateSource.WIRE_EFFICIENCY
+    assert resolved.effective_bits_per_second == round(10 * GIGABIT * efficiency)
+    assert (resolved.ethernet_mtu_bytes, resolved.roce_mtu_bytes) == (mtu, 0)
+
+
+def test_infiniband_packets_have_26_bytes_around_them_of_which_24_are_counted() -> None:
+    resolved = resolve(Link(line_rate_bits_per_second=200 * GIGABIT, transport=INFINIBAND, roce_mtu_bytes=4096))
+    assert resolved.effective_bits_per_second == round(200 * GIGABIT * 4096 / 4122)
+    assert link_counter_bytes(4096 * 1000, resolved) == 1000 * (4096 + 24)
+
+
+@pytest.mark.parametrize(
+    ("transport", "mtus"),
+    [(LinkTransport.ROCE, (1024, 0)), (TCP, (0, 1500)), (INFINIBAND, (4096, 0)), (FABRIC, (0, 0))],
+)
+def test_every_transport_has_an_mtu_of_its_own(transport: LinkTransport, mtus: tuple[int, int]) -> None:
+    resolved = resolve(Link(line_rate_bits_per_second=GIGABIT, transport=transport))
+    assert (resolved.roce_mtu_bytes, resolved.ethernet_mtu_bytes) == mtus
+    assert resolved.effective_bits_per_second == GIGABIT
+
+
+def test_counter_bytes_follow_the_transport() -> None:
+    payload = 1448 * 1000
+    tcp = resolve(Link(line_rate_bits_per_second=GIGABIT, transport=TCP))
+    # 1,500 within the MTU, 14 and 4 of Ethernet.
+    assert link_counter_bytes(payload, tcp) == 1000 * 1518
+    fabric = resolve(Link(line_rate_bits_per_second=GIGABIT, transport=FABRIC))
+    assert link_counter_bytes(payload, fabric) == payload
+    roce = resolve(Link(line_rate_bits_per_second=GIGABIT))
+    assert link_counter_bytes(1024, roce) == 1024 + 62
+
+
+def test_other_counters_are_another_set_of_headers() -> None:
+    """A NIC that counts no frame check sequence: the set is a value, not a constant within a formula."""
+    without_fcs = attrs.evolve(ROCE_HEADERS, counted_bytes=58, uncounted_bytes=24)
+    assert counter_bytes(1024, 1024, without_fcs) == 1024 + 58
+    assert wire_efficiency(1024, without_fcs) == wire_efficiency(1024)
+
+
+@pytest.mark.parametrize("transport", [LinkTransport.UNSPECIFIED, *LinkTransport])
+def test_what_counters_mean_is_said_for_each_transport(transport: LinkTransport) -> None:
+    sentences = of_counters(resolve(Link(line_rate_bits_per_second=GIGABIT, transport=transport)))
+    assert sentences
+    assert all("None" not in sentence for sentence in sentences)
+
+
+def test_sockets_come_with_a_warning_until_they_are_measured() -> None:
+    link = Link(line_rate_bits_per_second=200 * GIGABIT, transport=TCP)
+    assert SOCKETS_COPY in of_links(resolve(link))
+    assert SOCKETS_COPY not in of_links(resolve(attrs.evolve(link, measured_bits_per_second=16 * GIGABIT)))
+    assert SOCKETS_COPY not in of_links(resolve(Link(line_rate_bits_per_second=200 * GIGABIT)))
+
+
+@pytest.mark.parametrize(("measured", "is_said"), [(300, True), (200, False), (109, False), (None, False)])
+def test_a_measured_rate_above_the_line_rate_counts_and_is_said(measured: int | None, *, is_said: bool) -> None:
+    rate = None if measured is None else measured * GIGABIT
+    link = resolve(Link(line_rate_bits_per_second=200 * GIGABIT, measured_bits_per_second=rate))
+    assert link.effective_bits_per_second == (measured or 200) * GIGABIT
+    assert (MEASURED_ABOVE_LINE in of_links(link)) is is_said
+
+
+def test_a_measured_rate_alone_has_no_line_rate_to_be_above() -> None:
+    assert MEASURED_ABOVE_LINE not in of_links(resolve(Link(measured_bits_per_second=300 * GIGABIT)))

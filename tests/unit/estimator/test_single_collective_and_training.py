@@ -5,7 +5,8 @@ import pytest
 from estimator_service.core import assumptions
 from estimator_service.core.single_collective import estimate_collective
 from estimator_service.core.training import estimate_training_step
-from linkbound.domain.collective import CollectiveKind, CollectiveRequest
+from linkbound.domain.collective import CollectiveKind
+from linkbound.domain.collective_estimate import CollectiveRequest
 from linkbound.domain.estimate import Basis, Constraint, Effect
 from linkbound.domain.link import Link
 from linkbound.domain.training import TrainingStepEstimate, TrainingStepRequest
@@ -34,7 +35,12 @@ def test_four_ranks(kind: CollectiveKind, sent: int, steps: int, algorithm_bandw
     assert answer.bus_bandwidth_bytes_per_second.lower == 0
     assert answer.bus_bandwidth_bytes_per_second.upper == 10
     assert answer.algorithm_bandwidth_bytes_per_second.upper == pytest.approx(algorithm_bandwidth)
-    assert answer.assumptions == (assumptions.RING, assumptions.ONE_RANK_PER_LINK, assumptions.BARE_RATE)
+    assert answer.assumptions == (
+        assumptions.RING,
+        assumptions.ONE_RANK_PER_LINK,
+        assumptions.BARE_RATE,
+        assumptions.LIBRARY_MODEL,
+    )
 
 
 def test_without_a_size_only_rates_are_answered() -> None:

@@ -1,13 +1,17 @@
 """Projecting a measured TTFT to other tensor-parallel sizes."""
 
 import pytest
+from attrs import evolve
 
+from estimator_service.core import assumptions
 from estimator_service.core.tp_projection import project_tp_sizes
+from linkbound.domain.catalog import ModelPart
 from linkbound.domain.errors import InvalidArgumentError
 from linkbound.domain.estimate import Basis, Constraint, Effect
 from linkbound.domain.link import Link
 from linkbound.domain.tp_projection import TpProjectionRequest, TpSizeProjection
 from linkbound.domain.workload import PrefillWorkload
+from tests.unit.estimator.memory_models import HARDWARE, HEADS_CACHE, group
 from tests.unit.estimator.models import small_model
 
 # 100 tokens, 60 bytes each at TP2, 90 at TP4, over 80 bit/s: 600 and 900 s; 1,000 s of arithmetic at TP2.
@@ -90,6 +94,45 @@ def test_infeasible_sizes_are_answered_with_their_reasons() -> None:
     assert odd.reasons[0] == "3 ranks do not divide 8 attention heads"
     assert odd.sent_bytes_per_rank == 8000
     assert [fitting.tensor_parallel_size, odd.tensor_parallel_size] == [8, 3]
+
+
+def test_hardware_makes_memory_part_of_what_is_feasible() -> None:
+    model = evolve(
+        small_model(),
+        parameter_groups=(group(ModelPart.ATTENTION, 8_000_000_000, layers=1),),
+        cache_groups=(evolve(HEADS_CACHE, layer_count=1),),
+    )
+    request = TpProjectionRequest(
+        workload=PrefillWorkload(model="small", tensor_parallel_size=4, prompt_tokens=100),
+        baseline_ttft_seconds=1600,
+        link=LINK,
+        to_link=TO_LINK,
+        tensor_parallel_sizes=(1, 4, 3),
+        hardware="box",
+    )
+    answer = project_tp_sizes(request, model, HARDWARE)
+    alone, four, odd = answer.projections
+    assert not alone.feasible
+    assert alone.reasons == ("a rank needs 11.8 GB of memory and may use 9.0 GB: 2.8 GB are missing",)
+    assert (four.feasible, four.reasons) == (True, ())
+    assert odd.reasons[0] == "3 ranks do not divide 8 attention heads"
+    assert Effect.MEMORY_FIT not in four.extra_ttft_seconds.effects_left_out
+    assert assumptions.MEMORY_CHECK in answer.assumptions
+
+
+def test_what_a_model_does_not_say_of_its_memory_is_left_out_in_words() -> None:
+    request = TpProjectionRequest(
+        workload=PrefillWorkload(model="small", tensor_parallel_size=2, prompt_tokens=100),
+        baseline_ttft_seconds=1600,
+        link=LINK,
+        to_link=TO_LINK,
+        tensor_parallel_sizes=(2,),
+        hardware="box",
+    )
+    answer = project_tp_sizes(request, small_model(), HARDWARE)
+    assert answer.projections[0].feasible
+    assert Effect.MEMORY_FIT in answer.projections[0].extra_ttft_seconds.effects_left_out
+    assert assumptions.MEMORY_UNKNOWN.format("small") in answer.assumptions
 
 
 def test_an_impossible_baseline_is_refused_with_every_reason() -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Generic, TypeVar
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from linkbound.client.local.blocking import LocalBackend
 from linkbound.client.operations import Operation
 from linkbound.client.sample_stream import SampleConnector
+
+if TYPE_CHECKING:
+    from linkbound.domain.sweep import SweepColumns, SweepRequest
 
 RequestT = TypeVar("RequestT")
 ResultT = TypeVar("ResultT")
@@ -25,6 +29,12 @@ class AsyncLocalBackend(Generic[ApplicationT]):
     ) -> ResultT:
         """The answer of the application object."""
         return await asyncio.to_thread(self._backend.call, operation, request, timeout_seconds)
+
+    async def sweep(self, request: SweepRequest, timeout_seconds: float | None) -> AsyncGenerator[SweepColumns, None]:
+        """What the estimator in this process computes, each stretch in a thread."""
+        stretches = self._backend.sweep(request, timeout_seconds)
+        while (columns := await asyncio.to_thread(next, stretches, None)) is not None:
+            yield columns
 
     async def wait_until_ready(self, timeout_seconds: float | None) -> None:
         """Open the application object; it is ready then."""

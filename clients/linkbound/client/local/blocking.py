@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from estimator_service.service import Estimator
     from ingest_service.service import Ingest
     from linkbound.client.sample_stream import SampleConnector
+    from linkbound.domain.sweep import SweepColumns, SweepRequest
 
 RequestT = TypeVar("RequestT")
 ResultT = TypeVar("ResultT")
@@ -24,6 +25,8 @@ ApplicationT = TypeVar("ApplicationT")
 
 STORE_FILE_NAME = "linkbound.duckdb"
 """The store within a data directory."""
+CATALOG_DIRECTORY_NAME = "catalog"
+"""What was imported, within a data directory."""
 
 
 class LocalBackend(Generic[ApplicationT]):
@@ -52,6 +55,11 @@ class LocalBackend(Generic[ApplicationT]):
                 message = f"{operation.name}: not done within {timeout_seconds:g} s"
                 raise DeadlineExceededError(message) from error
         return cast("ResultT", result)
+
+    def sweep(self, request: SweepRequest, timeout_seconds: float | None) -> Generator[SweepColumns, None, None]:
+        """What the estimator in this process computes; no timeout interrupts it."""
+        del timeout_seconds
+        yield from cast("Estimator", self.application()).stream_sweep(request)
 
     def wait_until_ready(self, timeout_seconds: float | None) -> None:
         """Open the application object; it is ready then."""
@@ -83,13 +91,20 @@ class LocalBackend(Generic[ApplicationT]):
             return self._opened
 
 
-def local_estimator() -> LocalBackend[Estimator]:
-    """The estimator with the catalogue that comes with the package."""
+def local_estimator(data_directory: Path | str | None = None) -> LocalBackend[Estimator]:
+    """The estimator with the catalogue that comes with the package and the one in `data_directory`.
+
+    None is the user's data directory; it is found when a name is not of the package.
+    """
+
+    def find_catalog_directory() -> Path:
+        directory = default_data_directory() if data_directory is None else Path(data_directory)
+        return directory / CATALOG_DIRECTORY_NAME
 
     def open_estimator() -> Estimator:
         from estimator_service.service import default_estimator
 
-        return default_estimator()
+        return default_estimator(find_catalog_directory)
 
     return LocalBackend(open_estimator)
 

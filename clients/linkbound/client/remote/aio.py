@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any, TypeVar
 
 import grpc
@@ -23,10 +23,12 @@ from linkbound.client.remote.calls import (
 from linkbound.client.remote.channel import call_metadata, credentials
 from linkbound.client.remote.errors import error_of_call
 from linkbound.client.remote.samples import RemoteConnector, open_aio_channel
+from linkbound.client.remote.sweeps import aio_sweep_stream
 from linkbound.client.remote.wire import WireMethod, wire_method
 from linkbound.client.sample_stream import SampleConnector
 from linkbound.client.target import GIVEN_CHANNEL
 from linkbound.domain.errors import DeadlineExceededError, Error
+from linkbound.domain.sweep import SweepColumns, SweepRequest
 
 RequestT = TypeVar("RequestT")
 ResultT = TypeVar("ResultT")
@@ -61,6 +63,13 @@ class AsyncRemoteBackend:
             # Nobody cancelled the caller: gRPC cancels every call of a channel that is closed.
             raise closed_error() from cancellation
         return method.response_from_proto(answer)
+
+    def sweep(self, request: SweepRequest, timeout_seconds: float | None) -> AsyncGenerator[SweepColumns, None]:
+        """One stream of the server."""
+        address = self._connection.target.address
+        return aio_sweep_stream(
+            self._channel(), request, address=address, timeout_seconds=timeout_seconds, metadata=self._metadata
+        )
 
     async def wait_until_ready(self, timeout_seconds: float | None) -> None:
         """Return once the health service reports every service as serving."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, TypeVar
 
 import grpc
@@ -23,10 +23,12 @@ from linkbound.client.remote.calls import (
 from linkbound.client.remote.channel import call_metadata, channel_options, credentials, given_channel_error
 from linkbound.client.remote.errors import error_of_call
 from linkbound.client.remote.samples import OwnChannelConnector
+from linkbound.client.remote.sweeps import sweep_stream
 from linkbound.client.remote.wire import WireMethod, wire_method
 from linkbound.client.sample_stream import SampleConnector
 from linkbound.client.target import GIVEN_CHANNEL
 from linkbound.domain.errors import DeadlineExceededError, Error
+from linkbound.domain.sweep import SweepColumns, SweepRequest
 
 RequestT = TypeVar("RequestT")
 ResultT = TypeVar("ResultT")
@@ -56,6 +58,13 @@ class RemoteBackend:
         except grpc.RpcError as failure:
             raise error_of_call(failure, self._connection.target.address) from failure
         return method.response_from_proto(answer)
+
+    def sweep(self, request: SweepRequest, timeout_seconds: float | None) -> Generator[SweepColumns, None, None]:
+        """One stream of the server."""
+        address = self._connection.target.address
+        return sweep_stream(
+            self._channel, request, address=address, timeout_seconds=timeout_seconds, metadata=self._metadata
+        )
 
     def wait_until_ready(self, timeout_seconds: float | None) -> None:
         """Return once the health service reports every service as serving."""

@@ -16,7 +16,8 @@ from linkbound.domain.rules import shown
 LARGEST_MESSAGE_BYTES = 16 * 2**20
 """What the servers accept as well."""
 
-_LOOPBACK = re.compile(r"unix:.*|localhost:\d+|127\.\d+\.\d+\.\d+:\d+|\[::1\]:\d+", re.IGNORECASE)
+_OWN_ADDRESS = r"(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]):\d+"
+_LOOPBACK = re.compile(rf"unix:.*|(?:dns:///|ipv[46]:)?{_OWN_ADDRESS}(?:,{_OWN_ADDRESS})*", re.IGNORECASE)
 
 Metadata = tuple[tuple[str, str], ...]
 

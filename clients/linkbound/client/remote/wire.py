@@ -10,20 +10,34 @@ from google.protobuf.message import Message
 
 from linkbound.client import operations
 from linkbound.client.operations import Operation
+from linkbound.client.remote.batch import batch_estimate_of_message, batch_request_message
 from linkbound.convert import (
+    calibration,
     catalog_service,
     collective_estimate,
     decode,
     ingest_service,
+    layout_comparison,
+    layout_recommendation,
     link_comparison,
+    memory,
+    planning,
     prefill,
     query_service,
     run_service,
+    sizing,
     tp_projection,
     training,
 )
 from linkbound.domain.records import AppendRequest, CollectiveResult, MetricAggregate, RequestRecord, TrainingStep
-from linkbound.estimator.v1 import catalog_service_pb2, estimator_service_pb2
+from linkbound.estimator.v1 import (
+    catalog_service_pb2,
+    estimator_service_pb2,
+    layout_pb2,
+    memory_pb2,
+    planning_pb2,
+    sizing_pb2,
+)
 from linkbound.ingest.v1 import ingest_service_pb2, query_service_pb2, run_service_pb2
 
 RequestT = TypeVar("RequestT")
@@ -110,6 +124,69 @@ METHODS: dict[Operation[Any, Any], WireMethod[Any, Any]] = dict(
             ),
         ),
         _entry(
+            operations.COMPARE_LAYOUTS,
+            WireMethod(
+                _ESTIMATOR + "CompareLayouts",
+                layout_comparison.layout_comparison_request_to_proto,
+                layout_pb2.CompareLayoutsResponse,
+                layout_comparison.layout_comparison_from_proto,
+            ),
+        ),
+        _entry(
+            operations.RECOMMEND_LAYOUT,
+            WireMethod(
+                _ESTIMATOR + "RecommendLayout",
+                layout_recommendation.layout_recommendation_request_to_proto,
+                layout_pb2.RecommendLayoutResponse,
+                layout_recommendation.layout_recommendation_from_proto,
+            ),
+        ),
+        _entry(
+            operations.CHECK_MEMORY_FIT,
+            WireMethod(
+                _ESTIMATOR + "CheckMemoryFit",
+                memory.memory_fit_request_to_proto,
+                memory_pb2.CheckMemoryFitResponse,
+                memory.memory_fit_from_proto,
+            ),
+        ),
+        _entry(
+            operations.FIND_SLOWEST_LINK,
+            WireMethod(
+                _ESTIMATOR + "FindSlowestLink",
+                planning.slowest_link_request_to_proto,
+                planning_pb2.FindSlowestLinkResponse,
+                planning.slowest_link_from_proto,
+            ),
+        ),
+        _entry(
+            operations.SIZE_CLUSTER,
+            WireMethod(
+                _ESTIMATOR + "SizeCluster",
+                sizing.size_cluster_request_to_proto,
+                sizing_pb2.SizeClusterResponse,
+                sizing.cluster_sizing_from_proto,
+            ),
+        ),
+        _entry(
+            operations.CHECK_PLAN,
+            WireMethod(
+                _ESTIMATOR + "CheckPlan",
+                planning.plan_request_to_proto,
+                planning_pb2.CheckPlanResponse,
+                planning.plan_check_from_proto,
+            ),
+        ),
+        _entry(
+            operations.BATCH_ESTIMATE,
+            WireMethod(
+                _ESTIMATOR + "BatchEstimate",
+                batch_request_message,
+                estimator_service_pb2.BatchEstimateResponse,
+                batch_estimate_of_message,
+            ),
+        ),
+        _entry(
             operations.LIST_MODELS,
             WireMethod(
                 _CATALOG + "ListModels",
@@ -128,6 +205,15 @@ METHODS: dict[Operation[Any, Any], WireMethod[Any, Any]] = dict(
             ),
         ),
         _entry(
+            operations.IMPORT_MODEL,
+            WireMethod(
+                _CATALOG + "ImportModel",
+                catalog_service.import_model_request_to_proto,
+                catalog_service_pb2.ImportModelResponse,
+                catalog_service.import_model_response_from_proto,
+            ),
+        ),
+        _entry(
             operations.LIST_HARDWARE,
             WireMethod(
                 _CATALOG + "ListHardware",
@@ -143,6 +229,33 @@ METHODS: dict[Operation[Any, Any], WireMethod[Any, Any]] = dict(
                 catalog_service.get_hardware_request_to_proto,
                 catalog_service_pb2.GetHardwareResponse,
                 catalog_service.get_hardware_response_from_proto,
+            ),
+        ),
+        _entry(
+            operations.FIT_CALIBRATION,
+            WireMethod(
+                _CATALOG + "FitCalibration",
+                calibration.fit_calibration_request_to_proto,
+                catalog_service_pb2.FitCalibrationResponse,
+                calibration.fit_calibration_response_from_proto,
+            ),
+        ),
+        _entry(
+            operations.LIST_CALIBRATIONS,
+            WireMethod(
+                _CATALOG + "ListCalibrations",
+                calibration.list_calibrations_request_to_proto,
+                catalog_service_pb2.ListCalibrationsResponse,
+                calibration.list_calibrations_response_from_proto,
+            ),
+        ),
+        _entry(
+            operations.GET_CALIBRATION,
+            WireMethod(
+                _CATALOG + "GetCalibration",
+                calibration.get_calibration_request_to_proto,
+                catalog_service_pb2.GetCalibrationResponse,
+                calibration.get_calibration_response_from_proto,
             ),
         ),
         _entry(

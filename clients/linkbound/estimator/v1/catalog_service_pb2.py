@@ -22,40 +22,65 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from linkbound.estimator.v1 import calibration_pb2 as linkbound_dot_estimator_dot_v1_dot_calibration__pb2
 from linkbound.types.v1 import collective_pb2 as linkbound_dot_types_dot_v1_dot_collective__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,linkbound/estimator/v1/catalog_service.proto\x12\x16linkbound.estimator.v1\x1a#linkbound/types/v1/collective.proto\":\n\x11ListModelsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"\\\n\x12ListModelsResponse\x12-\n\x06models\x18\x01 \x03(\x0b\x32\x1d.linkbound.estimator.v1.Model\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\" \n\x0fGetModelRequest\x12\r\n\x05model\x18\x01 \x01(\t\"@\n\x10GetModelResponse\x12,\n\x05model\x18\x01 \x01(\x0b\x32\x1d.linkbound.estimator.v1.Model\"\xce\x04\n\x05Model\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12\x13\n\x0bhidden_size\x18\x03 \x01(\x05\x12\x13\n\x0blayer_count\x18\x04 \x01(\x05\x12\x1c\n\x14\x61ttention_head_count\x18\x05 \x01(\x05\x12\x1c\n\x14key_value_head_count\x18\x06 \x01(\x05\x12\x17\n\x0fvocabulary_size\x18\x07 \x01(\x05\x12\x14\n\x0c\x65xpert_count\x18\x08 \x01(\x05\x12\x1e\n\x16\x61\x63tivation_value_bytes\x18\t \x01(\x05\x12\x18\n\x10\x61ll_reduce_count\x18\n \x01(\x05\x12\x37\n\x0b\x63ollectives\x18\x0b \x03(\x0b\x32\".linkbound.estimator.v1.Collective\x12\x1d\n\x10total_parameters\x18\x0c \x01(\x03H\x00\x88\x01\x01\x12\x1b\n\x0emtp_parameters\x18\r \x01(\x03H\x01\x88\x01\x01\x12\x1e\n\x11\x61\x63tive_parameters\x18\x0e \x01(\x03H\x02\x88\x01\x01\x12&\n\x19weight_bits_per_parameter\x18\x0f \x01(\x01H\x03\x88\x01\x01\x12\x13\n\x0bunused_keys\x18\x10 \x03(\t\x12\x13\n\x0b\x61ssumptions\x18\x11 \x03(\t\x12\x0f\n\x07sources\x18\x12 \x03(\tB\x13\n\x11_total_parametersB\x11\n\x0f_mtp_parametersB\x14\n\x12_active_parametersB\x1c\n\x1a_weight_bits_per_parameter\"\xa1\x01\n\nCollective\x12\x30\n\x04kind\x18\x01 \x01(\x0e\x32\".linkbound.types.v1.CollectiveKind\x12\r\n\x05width\x18\x02 \x01(\x05\x12\r\n\x05\x63ount\x18\x03 \x01(\x05\x12\x33\n\trow_scope\x18\x04 \x01(\x0e\x32 .linkbound.estimator.v1.RowScope\x12\x0e\n\x06reason\x18\x05 \x01(\t\"<\n\x13ListHardwareRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"c\n\x14ListHardwareResponse\x12\x32\n\x08hardware\x18\x01 \x03(\x0b\x32 .linkbound.estimator.v1.Hardware\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"&\n\x12GetHardwareRequest\x12\x10\n\x08hardware\x18\x01 \x01(\t\"I\n\x13GetHardwareResponse\x12\x32\n\x08hardware\x18\x01 \x01(\x0b\x32 .linkbound.estimator.v1.Hardware\"\x80\x01\n\x08Hardware\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12\x14\n\x0cmemory_bytes\x18\x03 \x01(\x03\x12)\n!memory_bandwidth_bytes_per_second\x18\x04 \x01(\x03\x12\x0f\n\x07sources\x18\x05 \x03(\t*P\n\x08RowScope\x12\x19\n\x15ROW_SCOPE_UNSPECIFIED\x10\x00\x12\x13\n\x0fROW_SCOPE_TOKEN\x10\x01\x12\x14\n\x10ROW_SCOPE_LOGITS\x10\x02\x32\xa7\x03\n\x0e\x43\x61talogService\x12\x63\n\nListModels\x12).linkbound.estimator.v1.ListModelsRequest\x1a*.linkbound.estimator.v1.ListModelsResponse\x12]\n\x08GetModel\x12\'.linkbound.estimator.v1.GetModelRequest\x1a(.linkbound.estimator.v1.GetModelResponse\x12i\n\x0cListHardware\x12+.linkbound.estimator.v1.ListHardwareRequest\x1a,.linkbound.estimator.v1.ListHardwareResponse\x12\x66\n\x0bGetHardware\x12*.linkbound.estimator.v1.GetHardwareRequest\x1a+.linkbound.estimator.v1.GetHardwareResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,linkbound/estimator/v1/catalog_service.proto\x12\x16linkbound.estimator.v1\x1a(linkbound/estimator/v1/calibration.proto\x1a#linkbound/types/v1/collective.proto\":\n\x11ListModelsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"\\\n\x12ListModelsResponse\x12-\n\x06models\x18\x01 \x03(\x0b\x32\x1d.linkbound.estimator.v1.Model\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\" \n\x0fGetModelRequest\x12\r\n\x05model\x18\x01 \x01(\t\"@\n\x10GetModelResponse\x12,\n\x05model\x18\x01 \x01(\x0b\x32\x1d.linkbound.estimator.v1.Model\"\x96\x06\n\x05Model\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12\x13\n\x0bhidden_size\x18\x03 \x01(\x05\x12\x13\n\x0blayer_count\x18\x04 \x01(\x05\x12\x1c\n\x14\x61ttention_head_count\x18\x05 \x01(\x05\x12\x1c\n\x14key_value_head_count\x18\x06 \x01(\x05\x12\x17\n\x0fvocabulary_size\x18\x07 \x01(\x05\x12\x14\n\x0c\x65xpert_count\x18\x08 \x01(\x05\x12\x1e\n\x16\x61\x63tivation_value_bytes\x18\t \x01(\x05\x12\x18\n\x10\x61ll_reduce_count\x18\n \x01(\x05\x12\x37\n\x0b\x63ollectives\x18\x0b \x03(\x0b\x32\".linkbound.estimator.v1.Collective\x12\x1d\n\x10total_parameters\x18\x0c \x01(\x03H\x00\x88\x01\x01\x12\x1b\n\x0emtp_parameters\x18\r \x01(\x03H\x01\x88\x01\x01\x12\x1e\n\x11\x61\x63tive_parameters\x18\x0e \x01(\x03H\x02\x88\x01\x01\x12&\n\x19weight_bits_per_parameter\x18\x0f \x01(\x01H\x03\x88\x01\x01\x12\x13\n\x0bunused_keys\x18\x10 \x03(\t\x12\x13\n\x0b\x61ssumptions\x18\x11 \x03(\t\x12\x0f\n\x07sources\x18\x12 \x03(\t\x12@\n\x10parameter_groups\x18\x13 \x03(\x0b\x32&.linkbound.estimator.v1.ParameterGroup\x12\x38\n\x0c\x63\x61\x63he_groups\x18\x14 \x03(\x0b\x32\".linkbound.estimator.v1.CacheGroup\x12\x14\n\x0cundetermined\x18\x15 \x03(\t\x12\x1b\n\x13\x61\x63tive_expert_count\x18\x16 \x01(\x05\x12\x17\n\x0fmtp_layer_count\x18\x17 \x01(\x05\x42\x13\n\x11_total_parametersB\x11\n\x0f_mtp_parametersB\x14\n\x12_active_parametersB\x1c\n\x1a_weight_bits_per_parameter\"\xef\x01\n\x0eParameterGroup\x12/\n\x04part\x18\x01 \x01(\x0e\x32!.linkbound.estimator.v1.ModelPart\x12\x17\n\x0fparameter_count\x18\x02 \x01(\x03\x12\x1e\n\x16\x61\x63tive_parameter_count\x18\x03 \x01(\x03\x12\x19\n\x0cweight_bytes\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x32\n\x05split\x18\x05 \x01(\x0e\x32#.linkbound.estimator.v1.WeightSplit\x12\x13\n\x0blayer_count\x18\x06 \x01(\x05\x42\x0f\n\r_weight_bytes\"\xfb\x01\n\nCacheGroup\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x13\n\x0blayer_count\x18\x02 \x01(\x05\x12\x18\n\x10values_per_token\x18\x03 \x01(\x03\x12\x18\n\x10split_head_count\x18\x04 \x01(\x05\x12\x1a\n\rwindow_tokens\x18\x05 \x01(\x03H\x00\x88\x01\x01\x12\x1f\n\x17state_bytes_per_request\x18\x06 \x01(\x03\x12\x18\n\x0bread_tokens\x18\x07 \x01(\x03H\x01\x88\x01\x01\x12\x1b\n\x13\x66p8_bytes_per_token\x18\x08 \x01(\x03\x42\x10\n\x0e_window_tokensB\x0e\n\x0c_read_tokens\"e\n\x12ImportModelRequest\x12\r\n\x05model\x18\x01 \x01(\t\x12\x13\n\x0b\x63onfig_json\x18\x02 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x03 \x01(\t\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\"C\n\x13ImportModelResponse\x12,\n\x05model\x18\x01 \x01(\x0b\x32\x1d.linkbound.estimator.v1.Model\"u\n\x15\x46itCalibrationRequest\x12\x36\n\x05table\x18\x01 \x01(\x0b\x32\'.linkbound.estimator.v1.CollectiveTable\x12\x13\n\x0b\x63\x61libration\x18\x02 \x01(\t\x12\x0f\n\x07sources\x18\x03 \x03(\t\"R\n\x16\x46itCalibrationResponse\x12\x38\n\x0b\x63\x61libration\x18\x01 \x01(\x0b\x32#.linkbound.estimator.v1.Calibration\"@\n\x17ListCalibrationsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"n\n\x18ListCalibrationsResponse\x12\x39\n\x0c\x63\x61librations\x18\x01 \x03(\x0b\x32#.linkbound.estimator.v1.Calibration\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\",\n\x15GetCalibrationRequest\x12\x13\n\x0b\x63\x61libration\x18\x01 \x01(\t\"R\n\x16GetCalibrationResponse\x12\x38\n\x0b\x63\x61libration\x18\x01 \x01(\x0b\x32#.linkbound.estimator.v1.Calibration\"\xd2\x01\n\nCollective\x12\x30\n\x04kind\x18\x01 \x01(\x0e\x32\".linkbound.types.v1.CollectiveKind\x12\r\n\x05width\x18\x02 \x01(\x05\x12\r\n\x05\x63ount\x18\x03 \x01(\x05\x12\x33\n\trow_scope\x18\x04 \x01(\x0e\x32 .linkbound.estimator.v1.RowScope\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12/\n\x04part\x18\x06 \x01(\x0e\x32!.linkbound.estimator.v1.ModelPart\"<\n\x13ListHardwareRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"c\n\x14ListHardwareResponse\x12\x32\n\x08hardware\x18\x01 \x03(\x0b\x32 .linkbound.estimator.v1.Hardware\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"&\n\x12GetHardwareRequest\x12\x10\n\x08hardware\x18\x01 \x01(\t\"I\n\x13GetHardwareResponse\x12\x32\n\x08hardware\x18\x01 \x01(\x0b\x32 .linkbound.estimator.v1.Hardware\"\x80\x01\n\x08Hardware\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12\x14\n\x0cmemory_bytes\x18\x03 \x01(\x03\x12)\n!memory_bandwidth_bytes_per_second\x18\x04 \x01(\x03\x12\x0f\n\x07sources\x18\x05 \x03(\t*\xfa\x02\n\tModelPart\x12\x1a\n\x16MODEL_PART_UNSPECIFIED\x10\x00\x12\x18\n\x14MODEL_PART_EMBEDDING\x10\x01\x12\x16\n\x12MODEL_PART_LM_HEAD\x10\x02\x12\x18\n\x14MODEL_PART_ATTENTION\x10\x03\x12\x1d\n\x19MODEL_PART_SPARSE_INDEXER\x10\x04\x12\x1b\n\x17MODEL_PART_LINEAR_MIXER\x10\x05\x12\x18\n\x14MODEL_PART_DENSE_MLP\x10\x06\x12\x1d\n\x19MODEL_PART_ROUTED_EXPERTS\x10\x07\x12\x1d\n\x19MODEL_PART_SHARED_EXPERTS\x10\x08\x12\x15\n\x11MODEL_PART_ROUTER\x10\t\x12\x13\n\x0fMODEL_PART_NORM\x10\n\x12\x12\n\x0eMODEL_PART_MTP\x10\x0b\x12\x1b\n\x17MODEL_PART_VISION_AUDIO\x10\x0c\x12\x14\n\x10MODEL_PART_OTHER\x10\r*\x83\x01\n\x0bWeightSplit\x12\x1c\n\x18WEIGHT_SPLIT_UNSPECIFIED\x10\x00\x12\x17\n\x13WEIGHT_SPLIT_SLICED\x10\x01\x12\x1b\n\x17WEIGHT_SPLIT_REPLICATED\x10\x02\x12 \n\x1cWEIGHT_SPLIT_KEY_VALUE_HEADS\x10\x03*P\n\x08RowScope\x12\x19\n\x15ROW_SCOPE_UNSPECIFIED\x10\x00\x12\x13\n\x0fROW_SCOPE_TOKEN\x10\x01\x12\x14\n\x10ROW_SCOPE_LOGITS\x10\x02\x32\xe8\x06\n\x0e\x43\x61talogService\x12\x63\n\nListModels\x12).linkbound.estimator.v1.ListModelsRequest\x1a*.linkbound.estimator.v1.ListModelsResponse\x12]\n\x08GetModel\x12\'.linkbound.estimator.v1.GetModelRequest\x1a(.linkbound.estimator.v1.GetModelResponse\x12i\n\x0cListHardware\x12+.linkbound.estimator.v1.ListHardwareRequest\x1a,.linkbound.estimator.v1.ListHardwareResponse\x12\x66\n\x0bGetHardware\x12*.linkbound.estimator.v1.GetHardwareRequest\x1a+.linkbound.estimator.v1.GetHardwareResponse\x12\x66\n\x0bImportModel\x12*.linkbound.estimator.v1.ImportModelRequest\x1a+.linkbound.estimator.v1.ImportModelResponse\x12o\n\x0e\x46itCalibration\x12-.linkbound.estimator.v1.FitCalibrationRequest\x1a..linkbound.estimator.v1.FitCalibrationResponse\x12u\n\x10ListCalibrations\x12/.linkbound.estimator.v1.ListCalibrationsRequest\x1a\x30.linkbound.estimator.v1.ListCalibrationsResponse\x12o\n\x0eGetCalibration\x12-.linkbound.estimator.v1.GetCalibrationRequest\x1a..linkbound.estimator.v1.GetCalibrationResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'linkbound.estimator.v1.catalog_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ROWSCOPE']._serialized_start=1529
-  _globals['_ROWSCOPE']._serialized_end=1609
-  _globals['_LISTMODELSREQUEST']._serialized_start=109
-  _globals['_LISTMODELSREQUEST']._serialized_end=167
-  _globals['_LISTMODELSRESPONSE']._serialized_start=169
-  _globals['_LISTMODELSRESPONSE']._serialized_end=261
-  _globals['_GETMODELREQUEST']._serialized_start=263
-  _globals['_GETMODELREQUEST']._serialized_end=295
-  _globals['_GETMODELRESPONSE']._serialized_start=297
-  _globals['_GETMODELRESPONSE']._serialized_end=361
-  _globals['_MODEL']._serialized_start=364
-  _globals['_MODEL']._serialized_end=954
-  _globals['_COLLECTIVE']._serialized_start=957
-  _globals['_COLLECTIVE']._serialized_end=1118
-  _globals['_LISTHARDWAREREQUEST']._serialized_start=1120
-  _globals['_LISTHARDWAREREQUEST']._serialized_end=1180
-  _globals['_LISTHARDWARERESPONSE']._serialized_start=1182
-  _globals['_LISTHARDWARERESPONSE']._serialized_end=1281
-  _globals['_GETHARDWAREREQUEST']._serialized_start=1283
-  _globals['_GETHARDWAREREQUEST']._serialized_end=1321
-  _globals['_GETHARDWARERESPONSE']._serialized_start=1323
-  _globals['_GETHARDWARERESPONSE']._serialized_end=1396
-  _globals['_HARDWARE']._serialized_start=1399
-  _globals['_HARDWARE']._serialized_end=1527
-  _globals['_CATALOGSERVICE']._serialized_start=1612
-  _globals['_CATALOGSERVICE']._serialized_end=2035
+  _globals['_MODELPART']._serialized_start=3000
+  _globals['_MODELPART']._serialized_end=3378
+  _globals['_WEIGHTSPLIT']._serialized_start=3381
+  _globals['_WEIGHTSPLIT']._serialized_end=3512
+  _globals['_ROWSCOPE']._serialized_start=3514
+  _globals['_ROWSCOPE']._serialized_end=3594
+  _globals['_LISTMODELSREQUEST']._serialized_start=151
+  _globals['_LISTMODELSREQUEST']._serialized_end=209
+  _globals['_LISTMODELSRESPONSE']._serialized_start=211
+  _globals['_LISTMODELSRESPONSE']._serialized_end=303
+  _globals['_GETMODELREQUEST']._serialized_start=305
+  _globals['_GETMODELREQUEST']._serialized_end=337
+  _globals['_GETMODELRESPONSE']._serialized_start=339
+  _globals['_GETMODELRESPONSE']._serialized_end=403
+  _globals['_MODEL']._serialized_start=406
+  _globals['_MODEL']._serialized_end=1196
+  _globals['_PARAMETERGROUP']._serialized_start=1199
+  _globals['_PARAMETERGROUP']._serialized_end=1438
+  _globals['_CACHEGROUP']._serialized_start=1441
+  _globals['_CACHEGROUP']._serialized_end=1692
+  _globals['_IMPORTMODELREQUEST']._serialized_start=1694
+  _globals['_IMPORTMODELREQUEST']._serialized_end=1795
+  _globals['_IMPORTMODELRESPONSE']._serialized_start=1797
+  _globals['_IMPORTMODELRESPONSE']._serialized_end=1864
+  _globals['_FITCALIBRATIONREQUEST']._serialized_start=1866
+  _globals['_FITCALIBRATIONREQUEST']._serialized_end=1983
+  _globals['_FITCALIBRATIONRESPONSE']._serialized_start=1985
+  _globals['_FITCALIBRATIONRESPONSE']._serialized_end=2067
+  _globals['_LISTCALIBRATIONSREQUEST']._serialized_start=2069
+  _globals['_LISTCALIBRATIONSREQUEST']._serialized_end=2133
+  _globals['_LISTCALIBRATIONSRESPONSE']._serialized_start=2135
+  _globals['_LISTCALIBRATIONSRESPONSE']._serialized_end=2245
+  _globals['_GETCALIBRATIONREQUEST']._serialized_start=2247
+  _globals['_GETCALIBRATIONREQUEST']._serialized_end=2291
+  _globals['_GETCALIBRATIONRESPONSE']._serialized_start=2293
+  _globals['_GETCALIBRATIONRESPONSE']._serialized_end=2375
+  _globals['_COLLECTIVE']._serialized_start=2378
+  _globals['_COLLECTIVE']._serialized_end=2588
+  _globals['_LISTHARDWAREREQUEST']._serialized_start=2590
+  _globals['_LISTHARDWAREREQUEST']._serialized_end=2650
+  _globals['_LISTHARDWARERESPONSE']._serialized_start=2652
+  _globals['_LISTHARDWARERESPONSE']._serialized_end=2751
+  _globals['_GETHARDWAREREQUEST']._serialized_start=2753
+  _globals['_GETHARDWAREREQUEST']._serialized_end=2791
+  _globals['_GETHARDWARERESPONSE']._serialized_start=2793
+  _globals['_GETHARDWARERESPONSE']._serialized_end=2866
+  _globals['_HARDWARE']._serialized_start=2869
+  _globals['_HARDWARE']._serialized_end=2997
+  _globals['_CATALOGSERVICE']._serialized_start=3597
+  _globals['_CATALOGSERVICE']._serialized_end=4469
 # @@protoc_insertion_point(module_scope)

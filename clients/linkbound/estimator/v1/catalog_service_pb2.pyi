@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from linkbound.estimator.v1 import calibration_pb2 as _calibration_pb2
 from linkbound.types.v1 import collective_pb2 as _collective_pb2
 import builtins as _builtins
 import sys
@@ -19,6 +20,102 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _ModelPart:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ModelPartEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ModelPart.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    MODEL_PART_UNSPECIFIED: _ModelPart.ValueType  # 0
+    """Not known."""
+    MODEL_PART_EMBEDDING: _ModelPart.ValueType  # 1
+    """Input embedding."""
+    MODEL_PART_LM_HEAD: _ModelPart.ValueType  # 2
+    """LM head; none where it is the input embedding."""
+    MODEL_PART_ATTENTION: _ModelPart.ValueType  # 3
+    """Attention projections."""
+    MODEL_PART_SPARSE_INDEXER: _ModelPart.ValueType  # 4
+    """What selects the tokens that sparse attention reads."""
+    MODEL_PART_LINEAR_MIXER: _ModelPart.ValueType  # 5
+    """Linear attention and state-space mixers."""
+    MODEL_PART_DENSE_MLP: _ModelPart.ValueType  # 6
+    """Dense feed-forward blocks."""
+    MODEL_PART_ROUTED_EXPERTS: _ModelPart.ValueType  # 7
+    """Routed experts."""
+    MODEL_PART_SHARED_EXPERTS: _ModelPart.ValueType  # 8
+    """Shared experts."""
+    MODEL_PART_ROUTER: _ModelPart.ValueType  # 9
+    """Routers."""
+    MODEL_PART_NORM: _ModelPart.ValueType  # 10
+    """Norms."""
+    MODEL_PART_MTP: _ModelPart.ValueType  # 11
+    """Multi-token-prediction layers, everything in them."""
+    MODEL_PART_VISION_AUDIO: _ModelPart.ValueType  # 12
+    """Vision and audio towers. A projection to the width of the text that stands outside of a tower is among the others."""
+    MODEL_PART_OTHER: _ModelPart.ValueType  # 13
+    """Anything else."""
+
+class ModelPart(_ModelPart, metaclass=_ModelPartEnumTypeWrapper):
+    """A part of a model. Values may be added."""
+
+MODEL_PART_UNSPECIFIED: ModelPart.ValueType  # 0
+"""Not known."""
+MODEL_PART_EMBEDDING: ModelPart.ValueType  # 1
+"""Input embedding."""
+MODEL_PART_LM_HEAD: ModelPart.ValueType  # 2
+"""LM head; none where it is the input embedding."""
+MODEL_PART_ATTENTION: ModelPart.ValueType  # 3
+"""Attention projections."""
+MODEL_PART_SPARSE_INDEXER: ModelPart.ValueType  # 4
+"""What selects the tokens that sparse attention reads."""
+MODEL_PART_LINEAR_MIXER: ModelPart.ValueType  # 5
+"""Linear attention and state-space mixers."""
+MODEL_PART_DENSE_MLP: ModelPart.ValueType  # 6
+"""Dense feed-forward blocks."""
+MODEL_PART_ROUTED_EXPERTS: ModelPart.ValueType  # 7
+"""Routed experts."""
+MODEL_PART_SHARED_EXPERTS: ModelPart.ValueType  # 8
+"""Shared experts."""
+MODEL_PART_ROUTER: ModelPart.ValueType  # 9
+"""Routers."""
+MODEL_PART_NORM: ModelPart.ValueType  # 10
+"""Norms."""
+MODEL_PART_MTP: ModelPart.ValueType  # 11
+"""Multi-token-prediction layers, everything in them."""
+MODEL_PART_VISION_AUDIO: ModelPart.ValueType  # 12
+"""Vision and audio towers. A projection to the width of the text that stands outside of a tower is among the others."""
+MODEL_PART_OTHER: ModelPart.ValueType  # 13
+"""Anything else."""
+Global___ModelPart: _TypeAlias = ModelPart  # noqa: Y015
+
+class _WeightSplit:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _WeightSplitEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_WeightSplit.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    WEIGHT_SPLIT_UNSPECIFIED: _WeightSplit.ValueType  # 0
+    """Not known."""
+    WEIGHT_SPLIT_SLICED: _WeightSplit.ValueType  # 1
+    """Every rank holds a slice."""
+    WEIGHT_SPLIT_REPLICATED: _WeightSplit.ValueType  # 2
+    """Every rank holds all of it."""
+    WEIGHT_SPLIT_KEY_VALUE_HEADS: _WeightSplit.ValueType  # 3
+    """Cut by key-value heads: a slice each, and several ranks hold the same one where there are more ranks than heads."""
+
+class WeightSplit(_WeightSplit, metaclass=_WeightSplitEnumTypeWrapper):
+    """How a part is spread over the ranks of a tensor-parallel group. Values may be added."""
+
+WEIGHT_SPLIT_UNSPECIFIED: WeightSplit.ValueType  # 0
+"""Not known."""
+WEIGHT_SPLIT_SLICED: WeightSplit.ValueType  # 1
+"""Every rank holds a slice."""
+WEIGHT_SPLIT_REPLICATED: WeightSplit.ValueType  # 2
+"""Every rank holds all of it."""
+WEIGHT_SPLIT_KEY_VALUE_HEADS: WeightSplit.ValueType  # 3
+"""Cut by key-value heads: a slice each, and several ranks hold the same one where there are more ranks than heads."""
+Global___WeightSplit: _TypeAlias = WeightSplit  # noqa: Y015
 
 class _RowScope:
     ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -168,6 +265,11 @@ class Model(_message.Message):
     UNUSED_KEYS_FIELD_NUMBER: _builtins.int
     ASSUMPTIONS_FIELD_NUMBER: _builtins.int
     SOURCES_FIELD_NUMBER: _builtins.int
+    PARAMETER_GROUPS_FIELD_NUMBER: _builtins.int
+    CACHE_GROUPS_FIELD_NUMBER: _builtins.int
+    UNDETERMINED_FIELD_NUMBER: _builtins.int
+    ACTIVE_EXPERT_COUNT_FIELD_NUMBER: _builtins.int
+    MTP_LAYER_COUNT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """`models/{model}`."""
     display_name: _builtins.str
@@ -177,11 +279,11 @@ class Model(_message.Message):
     layer_count: _builtins.int
     """Decoder layers without MTP layers."""
     attention_head_count: _builtins.int
-    """Attention heads."""
+    """Attention heads; 0: there are none, or no source states them."""
     key_value_head_count: _builtins.int
-    """Key-value heads."""
+    """Key-value heads; 0: there are none, or no source states them."""
     vocabulary_size: _builtins.int
-    """Vocabulary, unpadded."""
+    """Vocabulary, unpadded; 0: no source states it."""
     expert_count: _builtins.int
     """Routed experts of one MoE layer; 0 for a dense model."""
     activation_value_bytes: _builtins.int
@@ -196,6 +298,10 @@ class Model(_message.Message):
     """Parameters that one token uses. Absent: no source states them."""
     weight_bits_per_parameter: _builtins.float
     """Mean bits of one stored weight, scales included. Absent: no source states them."""
+    active_expert_count: _builtins.int
+    """Routed experts that one token uses; 0 for a dense model."""
+    mtp_layer_count: _builtins.int
+    """Layers that can be drafted with (MTP), not part of `layer_count`."""
     @_builtins.property
     def collectives(self) -> _containers.RepeatedCompositeFieldContainer[Global___Collective]:
         """Every collective of one pass under tensor parallelism."""
@@ -211,6 +317,18 @@ class Model(_message.Message):
     @_builtins.property
     def sources(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Where the facts come from."""
+
+    @_builtins.property
+    def parameter_groups(self) -> _containers.RepeatedCompositeFieldContainer[Global___ParameterGroup]:
+        """Parameters by part, MTP layers included. Empty: no source states them."""
+
+    @_builtins.property
+    def cache_groups(self) -> _containers.RepeatedCompositeFieldContainer[Global___CacheGroup]:
+        """What a request keeps in memory, by kind of layer. Empty: no source states it."""
+
+    @_builtins.property
+    def undetermined(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What the source config does not say and nothing was assumed for."""
 
     def __init__(
         self,
@@ -233,10 +351,15 @@ class Model(_message.Message):
         unused_keys: _abc.Iterable[_builtins.str] | None = ...,
         assumptions: _abc.Iterable[_builtins.str] | None = ...,
         sources: _abc.Iterable[_builtins.str] | None = ...,
+        parameter_groups: _abc.Iterable[Global___ParameterGroup] | None = ...,
+        cache_groups: _abc.Iterable[Global___CacheGroup] | None = ...,
+        undetermined: _abc.Iterable[_builtins.str] | None = ...,
+        active_expert_count: _builtins.int = ...,
+        mtp_layer_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_active_parameters", b"_active_parameters", "_mtp_parameters", b"_mtp_parameters", "_total_parameters", b"_total_parameters", "_weight_bits_per_parameter", b"_weight_bits_per_parameter", "active_parameters", b"active_parameters", "mtp_parameters", b"mtp_parameters", "total_parameters", b"total_parameters", "weight_bits_per_parameter", b"weight_bits_per_parameter"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_active_parameters", b"_active_parameters", "_mtp_parameters", b"_mtp_parameters", "_total_parameters", b"_total_parameters", "_weight_bits_per_parameter", b"_weight_bits_per_parameter", "activation_value_bytes", b"activation_value_bytes", "active_parameters", b"active_parameters", "all_reduce_count", b"all_reduce_count", "assumptions", b"assumptions", "attention_head_count", b"attention_head_count", "collectives", b"collectives", "display_name", b"display_name", "expert_count", b"expert_count", "hidden_size", b"hidden_size", "key_value_head_count", b"key_value_head_count", "layer_count", b"layer_count", "mtp_parameters", b"mtp_parameters", "name", b"name", "sources", b"sources", "total_parameters", b"total_parameters", "unused_keys", b"unused_keys", "vocabulary_size", b"vocabulary_size", "weight_bits_per_parameter", b"weight_bits_per_parameter"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_active_parameters", b"_active_parameters", "_mtp_parameters", b"_mtp_parameters", "_total_parameters", b"_total_parameters", "_weight_bits_per_parameter", b"_weight_bits_per_parameter", "activation_value_bytes", b"activation_value_bytes", "active_expert_count", b"active_expert_count", "active_parameters", b"active_parameters", "all_reduce_count", b"all_reduce_count", "assumptions", b"assumptions", "attention_head_count", b"attention_head_count", "cache_groups", b"cache_groups", "collectives", b"collectives", "display_name", b"display_name", "expert_count", b"expert_count", "hidden_size", b"hidden_size", "key_value_head_count", b"key_value_head_count", "layer_count", b"layer_count", "mtp_layer_count", b"mtp_layer_count", "mtp_parameters", b"mtp_parameters", "name", b"name", "parameter_groups", b"parameter_groups", "sources", b"sources", "total_parameters", b"total_parameters", "undetermined", b"undetermined", "unused_keys", b"unused_keys", "vocabulary_size", b"vocabulary_size", "weight_bits_per_parameter", b"weight_bits_per_parameter"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__active_parameters: _TypeAlias = _typing.Literal["active_parameters"]  # noqa: Y015
     _WhichOneofArgType__active_parameters: _TypeAlias = _typing.Literal["_active_parameters", b"_active_parameters"]  # noqa: Y015
@@ -258,6 +381,323 @@ class Model(_message.Message):
 Global___Model: _TypeAlias = Model  # noqa: Y015
 
 @_typing.final
+class ParameterGroup(_message.Message):
+    """Parameters that are stored alike, used alike and cut alike."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PART_FIELD_NUMBER: _builtins.int
+    PARAMETER_COUNT_FIELD_NUMBER: _builtins.int
+    ACTIVE_PARAMETER_COUNT_FIELD_NUMBER: _builtins.int
+    WEIGHT_BYTES_FIELD_NUMBER: _builtins.int
+    SPLIT_FIELD_NUMBER: _builtins.int
+    LAYER_COUNT_FIELD_NUMBER: _builtins.int
+    part: Global___ModelPart.ValueType
+    """Which part of the model."""
+    parameter_count: _builtins.int
+    """Parameters of the part."""
+    active_parameter_count: _builtins.int
+    """Parameters of the part that one token uses."""
+    weight_bytes: _builtins.int
+    """Bytes of the part as stored, scales included. Absent: the source does not say how it is stored."""
+    split: Global___WeightSplit.ValueType
+    """How the part is spread over the ranks of a tensor-parallel group."""
+    layer_count: _builtins.int
+    """Layers that hold a share of the part; 0 for what belongs to no layer, as embeddings do."""
+    def __init__(
+        self,
+        *,
+        part: Global___ModelPart.ValueType = ...,
+        parameter_count: _builtins.int = ...,
+        active_parameter_count: _builtins.int = ...,
+        weight_bytes: _builtins.int | None = ...,
+        split: Global___WeightSplit.ValueType = ...,
+        layer_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_weight_bytes", b"_weight_bytes", "weight_bytes", b"weight_bytes"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_weight_bytes", b"_weight_bytes", "active_parameter_count", b"active_parameter_count", "layer_count", b"layer_count", "parameter_count", b"parameter_count", "part", b"part", "split", b"split", "weight_bytes", b"weight_bytes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__weight_bytes: _TypeAlias = _typing.Literal["weight_bytes"]  # noqa: Y015
+    _WhichOneofArgType__weight_bytes: _TypeAlias = _typing.Literal["_weight_bytes", b"_weight_bytes"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__weight_bytes) -> _WhichOneofReturnType__weight_bytes | None: ...
+
+Global___ParameterGroup: _TypeAlias = ParameterGroup  # noqa: Y015
+
+@_typing.final
+class CacheGroup(_message.Message):
+    """What one kind of layer keeps in memory for a request."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REASON_FIELD_NUMBER: _builtins.int
+    LAYER_COUNT_FIELD_NUMBER: _builtins.int
+    VALUES_PER_TOKEN_FIELD_NUMBER: _builtins.int
+    SPLIT_HEAD_COUNT_FIELD_NUMBER: _builtins.int
+    WINDOW_TOKENS_FIELD_NUMBER: _builtins.int
+    STATE_BYTES_PER_REQUEST_FIELD_NUMBER: _builtins.int
+    READ_TOKENS_FIELD_NUMBER: _builtins.int
+    FP8_BYTES_PER_TOKEN_FIELD_NUMBER: _builtins.int
+    reason: _builtins.str
+    """What it is."""
+    layer_count: _builtins.int
+    """Layers of this kind."""
+    values_per_token: _builtins.int
+    """Values that one token adds to one layer, over all heads; 0 where the layer keeps a state of fixed size alone."""
+    split_head_count: _builtins.int
+    """Heads over which the values are cut; 0: every rank keeps all of them."""
+    window_tokens: _builtins.int
+    """Tokens that the layer keeps at most. Absent: all of them."""
+    state_bytes_per_request: _builtins.int
+    """Bytes of the state that one layer keeps for a request, however long it is, over all heads."""
+    read_tokens: _builtins.int
+    """Tokens that a pass reads at most for each row. Absent: all that are kept."""
+    fp8_bytes_per_token: _builtins.int
+    """Bytes of one token in one layer where the cache is stored in FP8; with scales where the engine stores them."""
+    def __init__(
+        self,
+        *,
+        reason: _builtins.str = ...,
+        layer_count: _builtins.int = ...,
+        values_per_token: _builtins.int = ...,
+        split_head_count: _builtins.int = ...,
+        window_tokens: _builtins.int | None = ...,
+        state_bytes_per_request: _builtins.int = ...,
+        read_tokens: _builtins.int | None = ...,
+        fp8_bytes_per_token: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_read_tokens", b"_read_tokens", "_window_tokens", b"_window_tokens", "read_tokens", b"read_tokens", "window_tokens", b"window_tokens"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_read_tokens", b"_read_tokens", "_window_tokens", b"_window_tokens", "fp8_bytes_per_token", b"fp8_bytes_per_token", "layer_count", b"layer_count", "read_tokens", b"read_tokens", "reason", b"reason", "split_head_count", b"split_head_count", "state_bytes_per_request", b"state_bytes_per_request", "values_per_token", b"values_per_token", "window_tokens", b"window_tokens"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__read_tokens: _TypeAlias = _typing.Literal["read_tokens"]  # noqa: Y015
+    _WhichOneofArgType__read_tokens: _TypeAlias = _typing.Literal["_read_tokens", b"_read_tokens"]  # noqa: Y015
+    _WhichOneofReturnType__window_tokens: _TypeAlias = _typing.Literal["window_tokens"]  # noqa: Y015
+    _WhichOneofArgType__window_tokens: _TypeAlias = _typing.Literal["_window_tokens", b"_window_tokens"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__read_tokens) -> _WhichOneofReturnType__read_tokens | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__window_tokens) -> _WhichOneofReturnType__window_tokens | None: ...
+
+Global___CacheGroup: _TypeAlias = CacheGroup  # noqa: Y015
+
+@_typing.final
+class ImportModelRequest(_message.Message):
+    """Asks for `ImportModel`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MODEL_FIELD_NUMBER: _builtins.int
+    CONFIG_JSON_FIELD_NUMBER: _builtins.int
+    DISPLAY_NAME_FIELD_NUMBER: _builtins.int
+    VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
+    model: _builtins.str
+    """Name to store the model under, `models/{model}`; the bare id is accepted. Empty with `validate_only`: not stored."""
+    config_json: _builtins.str
+    """Contents of the file, at most 4 MiB."""
+    display_name: _builtins.str
+    """What people call the model, at most 128 characters. Empty: the name."""
+    validate_only: _builtins.bool
+    """Whether the model is only read and answered, not stored."""
+    def __init__(
+        self,
+        *,
+        model: _builtins.str = ...,
+        config_json: _builtins.str = ...,
+        display_name: _builtins.str = ...,
+        validate_only: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["config_json", b"config_json", "display_name", b"display_name", "model", b"model", "validate_only", b"validate_only"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImportModelRequest: _TypeAlias = ImportModelRequest  # noqa: Y015
+
+@_typing.final
+class ImportModelResponse(_message.Message):
+    """Answers `ImportModel`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MODEL_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def model(self) -> Global___Model:
+        """The model, with what was not understood, what was assumed and what could not be determined."""
+
+    def __init__(
+        self,
+        *,
+        model: Global___Model | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["model", b"model"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["model", b"model"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImportModelResponse: _TypeAlias = ImportModelResponse  # noqa: Y015
+
+@_typing.final
+class FitCalibrationRequest(_message.Message):
+    """Asks for `FitCalibration`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_FIELD_NUMBER: _builtins.int
+    CALIBRATION_FIELD_NUMBER: _builtins.int
+    SOURCES_FIELD_NUMBER: _builtins.int
+    calibration: _builtins.str
+    """Name to store the fit under, `calibrations/{calibration}`; the bare id is accepted. Empty: not stored."""
+    @_builtins.property
+    def table(self) -> _calibration_pb2.CollectiveTable:
+        """Measured points of one kind of collective. Required."""
+
+    @_builtins.property
+    def sources(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Where the points come from, at most 1024 characters each."""
+
+    def __init__(
+        self,
+        *,
+        table: _calibration_pb2.CollectiveTable | None = ...,
+        calibration: _builtins.str = ...,
+        sources: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["table", b"table"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calibration", b"calibration", "sources", b"sources", "table", b"table"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FitCalibrationRequest: _TypeAlias = FitCalibrationRequest  # noqa: Y015
+
+@_typing.final
+class FitCalibrationResponse(_message.Message):
+    """Answers `FitCalibration`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CALIBRATION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def calibration(self) -> _calibration_pb2.Calibration:
+        """The fit."""
+
+    def __init__(
+        self,
+        *,
+        calibration: _calibration_pb2.Calibration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["calibration", b"calibration"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calibration", b"calibration"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FitCalibrationResponse: _TypeAlias = FitCalibrationResponse  # noqa: Y015
+
+@_typing.final
+class ListCalibrationsRequest(_message.Message):
+    """Asks for `ListCalibrations`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    page_size: _builtins.int
+    """Entries in one answer: 0 is 50, more than 1000 is 1000, negative is refused."""
+    page_token: _builtins.str
+    """`next_page_token` of the answer before; empty for the first page."""
+    def __init__(
+        self,
+        *,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListCalibrationsRequest: _TypeAlias = ListCalibrationsRequest  # noqa: Y015
+
+@_typing.final
+class ListCalibrationsResponse(_message.Message):
+    """Answers `ListCalibrations`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CALIBRATIONS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Token of the next page; empty at the end."""
+    @_builtins.property
+    def calibrations(self) -> _containers.RepeatedCompositeFieldContainer[_calibration_pb2.Calibration]:
+        """The calibrations."""
+
+    def __init__(
+        self,
+        *,
+        calibrations: _abc.Iterable[_calibration_pb2.Calibration] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calibrations", b"calibrations", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListCalibrationsResponse: _TypeAlias = ListCalibrationsResponse  # noqa: Y015
+
+@_typing.final
+class GetCalibrationRequest(_message.Message):
+    """Asks for `GetCalibration`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CALIBRATION_FIELD_NUMBER: _builtins.int
+    calibration: _builtins.str
+    """`calibrations/{calibration}`; the bare id is accepted."""
+    def __init__(
+        self,
+        *,
+        calibration: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calibration", b"calibration"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetCalibrationRequest: _TypeAlias = GetCalibrationRequest  # noqa: Y015
+
+@_typing.final
+class GetCalibrationResponse(_message.Message):
+    """Answers `GetCalibration`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CALIBRATION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def calibration(self) -> _calibration_pb2.Calibration:
+        """The calibration."""
+
+    def __init__(
+        self,
+        *,
+        calibration: _calibration_pb2.Calibration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["calibration", b"calibration"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calibration", b"calibration"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetCalibrationResponse: _TypeAlias = GetCalibrationResponse  # noqa: Y015
+
+@_typing.final
 class Collective(_message.Message):
     """One kind of collective in a pass."""
 
@@ -268,6 +708,7 @@ class Collective(_message.Message):
     COUNT_FIELD_NUMBER: _builtins.int
     ROW_SCOPE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    PART_FIELD_NUMBER: _builtins.int
     kind: _collective_pb2.CollectiveKind.ValueType
     """The kind."""
     width: _builtins.int
@@ -278,6 +719,10 @@ class Collective(_message.Message):
     """What the payload has one row for."""
     reason: _builtins.str
     """Why the model needs it."""
+    part: Global___ModelPart.ValueType
+    """The part of the model that it belongs to; it decides what layouts other than tensor-parallel ones do with it.
+    Unspecified: not known, and taken as a part that is sliced whatever becomes of the experts.
+    """
     def __init__(
         self,
         *,
@@ -286,10 +731,11 @@ class Collective(_message.Message):
         count: _builtins.int = ...,
         row_scope: Global___RowScope.ValueType = ...,
         reason: _builtins.str = ...,
+        part: Global___ModelPart.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "kind", b"kind", "reason", b"reason", "row_scope", b"row_scope", "width", b"width"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "kind", b"kind", "part", b"part", "reason", b"reason", "row_scope", b"row_scope", "width", b"width"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class CatalogServiceStub(object):
-    """The models and the hardware that the estimator knows. Every method may be retried.
+    """The models, the hardware and the calibrations that the estimator knows. Every method may be retried.
     """
 
     def __init__(self, channel):
@@ -55,10 +55,30 @@ class CatalogServiceStub(object):
                 request_serializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetHardwareRequest.SerializeToString,
                 response_deserializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetHardwareResponse.FromString,
                 _registered_method=True)
+        self.ImportModel = channel.unary_unary(
+                '/linkbound.estimator.v1.CatalogService/ImportModel',
+                request_serializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.ImportModelRequest.SerializeToString,
+                response_deserializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.ImportModelResponse.FromString,
+                _registered_method=True)
+        self.FitCalibration = channel.unary_unary(
+                '/linkbound.estimator.v1.CatalogService/FitCalibration',
+                request_serializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.FitCalibrationRequest.SerializeToString,
+                response_deserializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.FitCalibrationResponse.FromString,
+                _registered_method=True)
+        self.ListCalibrations = channel.unary_unary(
+                '/linkbound.estimator.v1.CatalogService/ListCalibrations',
+                request_serializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.ListCalibrationsRequest.SerializeToString,
+                response_deserializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.ListCalibrationsResponse.FromString,
+                _registered_method=True)
+        self.GetCalibration = channel.unary_unary(
+                '/linkbound.estimator.v1.CatalogService/GetCalibration',
+                request_serializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetCalibrationRequest.SerializeToString,
+                response_deserializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetCalibrationResponse.FromString,
+                _registered_method=True)
 
 
 class CatalogServiceServicer(object):
-    """The models and the hardware that the estimator knows. Every method may be retried.
+    """The models, the hardware and the calibrations that the estimator knows. Every method may be retried.
     """
 
     def ListModels(self, request, context):
@@ -89,6 +109,37 @@ class CatalogServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ImportModel(self, request, context):
+        """Reads the contents of a Hugging Face `config.json` and stores the model under a name. Nothing is fetched. The same
+        content under the same name again is the model that exists. Errors: INVALID_ARGUMENT (INVALID_FIELD),
+        ALREADY_EXISTS (MODEL_EXISTS: the name is taken by other content), FAILED_PRECONDITION (CATALOG_READ_ONLY).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def FitCalibration(self, request, context):
+        """Fits the time of collectives to measured points, and stores the fit where it is named. Errors: INVALID_ARGUMENT,
+        ALREADY_EXISTS (CALIBRATION_EXISTS), FAILED_PRECONDITION (CATALOG_READ_ONLY).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListCalibrations(self, request, context):
+        """Lists the calibrations in the order of their names. Errors: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetCalibration(self, request, context):
+        """Returns one calibration. Errors: INVALID_ARGUMENT, NOT_FOUND (CALIBRATION_NOT_FOUND, with near names).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_CatalogServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -112,6 +163,26 @@ def add_CatalogServiceServicer_to_server(servicer, server):
                     request_deserializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetHardwareRequest.FromString,
                     response_serializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetHardwareResponse.SerializeToString,
             ),
+            'ImportModel': grpc.unary_unary_rpc_method_handler(
+                    servicer.ImportModel,
+                    request_deserializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.ImportModelRequest.FromString,
+                    response_serializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.ImportModelResponse.SerializeToString,
+            ),
+            'FitCalibration': grpc.unary_unary_rpc_method_handler(
+                    servicer.FitCalibration,
+                    request_deserializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.FitCalibrationRequest.FromString,
+                    response_serializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.FitCalibrationResponse.SerializeToString,
+            ),
+            'ListCalibrations': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListCalibrations,
+                    request_deserializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.ListCalibrationsRequest.FromString,
+                    response_serializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.ListCalibrationsResponse.SerializeToString,
+            ),
+            'GetCalibration': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetCalibration,
+                    request_deserializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetCalibrationRequest.FromString,
+                    response_serializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetCalibrationResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'linkbound.estimator.v1.CatalogService', rpc_method_handlers)
@@ -121,7 +192,7 @@ def add_CatalogServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class CatalogService(object):
-    """The models and the hardware that the estimator knows. Every method may be retried.
+    """The models, the hardware and the calibrations that the estimator knows. Every method may be retried.
     """
 
     @staticmethod
@@ -222,6 +293,114 @@ class CatalogService(object):
             '/linkbound.estimator.v1.CatalogService/GetHardware',
             linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetHardwareRequest.SerializeToString,
             linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetHardwareResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ImportModel(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkbound.estimator.v1.CatalogService/ImportModel',
+            linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.ImportModelRequest.SerializeToString,
+            linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.ImportModelResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FitCalibration(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkbound.estimator.v1.CatalogService/FitCalibration',
+            linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.FitCalibrationRequest.SerializeToString,
+            linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.FitCalibrationResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListCalibrations(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkbound.estimator.v1.CatalogService/ListCalibrations',
+            linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.ListCalibrationsRequest.SerializeToString,
+            linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.ListCalibrationsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetCalibration(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkbound.estimator.v1.CatalogService/GetCalibration',
+            linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetCalibrationRequest.SerializeToString,
+            linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetCalibrationResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class CatalogServiceStub:
-    """The models and the hardware that the estimator knows. Every method may be retried."""
+    """The models, the hardware and the calibrations that the estimator knows. Every method may be retried."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -41,10 +41,23 @@ class CatalogServiceStub:
     """Lists the hardware in the order of its names. Errors: INVALID_ARGUMENT."""
     GetHardware: _grpc.UnaryUnaryMultiCallable[_catalog_service_pb2.GetHardwareRequest, _catalog_service_pb2.GetHardwareResponse]
     """Returns one kind of hardware. Errors: INVALID_ARGUMENT, NOT_FOUND (HARDWARE_NOT_FOUND, with near names)."""
+    ImportModel: _grpc.UnaryUnaryMultiCallable[_catalog_service_pb2.ImportModelRequest, _catalog_service_pb2.ImportModelResponse]
+    """Reads the contents of a Hugging Face `config.json` and stores the model under a name. Nothing is fetched. The same
+    content under the same name again is the model that exists. Errors: INVALID_ARGUMENT (INVALID_FIELD),
+    ALREADY_EXISTS (MODEL_EXISTS: the name is taken by other content), FAILED_PRECONDITION (CATALOG_READ_ONLY).
+    """
+    FitCalibration: _grpc.UnaryUnaryMultiCallable[_catalog_service_pb2.FitCalibrationRequest, _catalog_service_pb2.FitCalibrationResponse]
+    """Fits the time of collectives to measured points, and stores the fit where it is named. Errors: INVALID_ARGUMENT,
+    ALREADY_EXISTS (CALIBRATION_EXISTS), FAILED_PRECONDITION (CATALOG_READ_ONLY).
+    """
+    ListCalibrations: _grpc.UnaryUnaryMultiCallable[_catalog_service_pb2.ListCalibrationsRequest, _catalog_service_pb2.ListCalibrationsResponse]
+    """Lists the calibrations in the order of their names. Errors: INVALID_ARGUMENT."""
+    GetCalibration: _grpc.UnaryUnaryMultiCallable[_catalog_service_pb2.GetCalibrationRequest, _catalog_service_pb2.GetCalibrationResponse]
+    """Returns one calibration. Errors: INVALID_ARGUMENT, NOT_FOUND (CALIBRATION_NOT_FOUND, with near names)."""
 
 @_typing.type_check_only
 class CatalogServiceAsyncStub(CatalogServiceStub):
-    """The models and the hardware that the estimator knows. Every method may be retried."""
+    """The models, the hardware and the calibrations that the estimator knows. Every method may be retried."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListModels: _aio.UnaryUnaryMultiCallable[_catalog_service_pb2.ListModelsRequest, _catalog_service_pb2.ListModelsResponse]  # type: ignore[assignment]
@@ -55,9 +68,22 @@ class CatalogServiceAsyncStub(CatalogServiceStub):
     """Lists the hardware in the order of its names. Errors: INVALID_ARGUMENT."""
     GetHardware: _aio.UnaryUnaryMultiCallable[_catalog_service_pb2.GetHardwareRequest, _catalog_service_pb2.GetHardwareResponse]  # type: ignore[assignment]
     """Returns one kind of hardware. Errors: INVALID_ARGUMENT, NOT_FOUND (HARDWARE_NOT_FOUND, with near names)."""
+    ImportModel: _aio.UnaryUnaryMultiCallable[_catalog_service_pb2.ImportModelRequest, _catalog_service_pb2.ImportModelResponse]  # type: ignore[assignment]
+    """Reads the contents of a Hugging Face `config.json` and stores the model under a name. Nothing is fetched. The same
+    content under the same name again is the model that exists. Errors: INVALID_ARGUMENT (INVALID_FIELD),
+    ALREADY_EXISTS (MODEL_EXISTS: the name is taken by other content), FAILED_PRECONDITION (CATALOG_READ_ONLY).
+    """
+    FitCalibration: _aio.UnaryUnaryMultiCallable[_catalog_service_pb2.FitCalibrationRequest, _catalog_service_pb2.FitCalibrationResponse]  # type: ignore[assignment]
+    """Fits the time of collectives to measured points, and stores the fit where it is named. Errors: INVALID_ARGUMENT,
+    ALREADY_EXISTS (CALIBRATION_EXISTS), FAILED_PRECONDITION (CATALOG_READ_ONLY).
+    """
+    ListCalibrations: _aio.UnaryUnaryMultiCallable[_catalog_service_pb2.ListCalibrationsRequest, _catalog_service_pb2.ListCalibrationsResponse]  # type: ignore[assignment]
+    """Lists the calibrations in the order of their names. Errors: INVALID_ARGUMENT."""
+    GetCalibration: _aio.UnaryUnaryMultiCallable[_catalog_service_pb2.GetCalibrationRequest, _catalog_service_pb2.GetCalibrationResponse]  # type: ignore[assignment]
+    """Returns one calibration. Errors: INVALID_ARGUMENT, NOT_FOUND (CALIBRATION_NOT_FOUND, with near names)."""
 
 class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
-    """The models and the hardware that the estimator knows. Every method may be retried."""
+    """The models, the hardware and the calibrations that the estimator knows. Every method may be retried."""
 
     @_abc_1.abstractmethod
     def ListModels(
@@ -90,5 +116,42 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_catalog_service_pb2.GetHardwareResponse, _abc.Awaitable[_catalog_service_pb2.GetHardwareResponse]]:
         """Returns one kind of hardware. Errors: INVALID_ARGUMENT, NOT_FOUND (HARDWARE_NOT_FOUND, with near names)."""
+
+    @_abc_1.abstractmethod
+    def ImportModel(
+        self,
+        request: _catalog_service_pb2.ImportModelRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_catalog_service_pb2.ImportModelResponse, _abc.Awaitable[_catalog_service_pb2.ImportModelResponse]]:
+        """Reads the contents of a Hugging Face `config.json` and stores the model under a name. Nothing is fetched. The same
+        content under the same name again is the model that exists. Errors: INVALID_ARGUMENT (INVALID_FIELD),
+        ALREADY_EXISTS (MODEL_EXISTS: the name is taken by other content), FAILED_PRECONDITION (CATALOG_READ_ONLY).
+        """
+
+    @_abc_1.abstractmethod
+    def FitCalibration(
+        self,
+        request: _catalog_service_pb2.FitCalibrationRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_catalog_service_pb2.FitCalibrationResponse, _abc.Awaitable[_catalog_service_pb2.FitCalibrationResponse]]:
+        """Fits the time of collectives to measured points, and stores the fit where it is named. Errors: INVALID_ARGUMENT,
+        ALREADY_EXISTS (CALIBRATION_EXISTS), FAILED_PRECONDITION (CATALOG_READ_ONLY).
+        """
+
+    @_abc_1.abstractmethod
+    def ListCalibrations(
+        self,
+        request: _catalog_service_pb2.ListCalibrationsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_catalog_service_pb2.ListCalibrationsResponse, _abc.Awaitable[_catalog_service_pb2.ListCalibrationsResponse]]:
+        """Lists the calibrations in the order of their names. Errors: INVALID_ARGUMENT."""
+
+    @_abc_1.abstractmethod
+    def GetCalibration(
+        self,
+        request: _catalog_service_pb2.GetCalibrationRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_catalog_service_pb2.GetCalibrationResponse, _abc.Awaitable[_catalog_service_pb2.GetCalibrationResponse]]:
+        """Returns one calibration. Errors: INVALID_ARGUMENT, NOT_FOUND (CALIBRATION_NOT_FOUND, with near names)."""
 
 def add_CatalogServiceServicer_to_server(servicer: CatalogServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

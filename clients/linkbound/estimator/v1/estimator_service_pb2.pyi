@@ -7,6 +7,10 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.rpc import status_pb2 as _status_pb2
+from linkbound.estimator.v1 import calibration_pb2 as _calibration_pb2
+from linkbound.estimator.v1 import memory_pb2 as _memory_pb2
 from linkbound.estimator.v1 import workload_pb2 as _workload_pb2
 from linkbound.types.v1 import collective_pb2 as _collective_pb2
 from linkbound.types.v1 import estimate_pb2 as _estimate_pb2
@@ -22,6 +26,118 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _RankGroup:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _RankGroupEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RankGroup.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    RANK_GROUP_UNSPECIFIED: _RankGroup.ValueType  # 0
+    """Not known."""
+    RANK_GROUP_TENSOR: _RankGroup.ValueType  # 1
+    """One tensor-parallel group."""
+    RANK_GROUP_PIPELINE: _RankGroup.ValueType  # 2
+    """Two neighbouring pipeline stages."""
+    RANK_GROUP_EXPERT: _RankGroup.ValueType  # 3
+    """All ranks that share a set of experts."""
+
+class RankGroup(_RankGroup, metaclass=_RankGroupEnumTypeWrapper):
+    """The ranks that take part in a collective. Values may be added."""
+
+RANK_GROUP_UNSPECIFIED: RankGroup.ValueType  # 0
+"""Not known."""
+RANK_GROUP_TENSOR: RankGroup.ValueType  # 1
+"""One tensor-parallel group."""
+RANK_GROUP_PIPELINE: RankGroup.ValueType  # 2
+"""Two neighbouring pipeline stages."""
+RANK_GROUP_EXPERT: RankGroup.ValueType  # 3
+"""All ranks that share a set of experts."""
+Global___RankGroup: _TypeAlias = RankGroup  # noqa: Y015
+
+class _CollectiveAlgorithm:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _CollectiveAlgorithmEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_CollectiveAlgorithm.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    COLLECTIVE_ALGORITHM_UNSPECIFIED: _CollectiveAlgorithm.ValueType  # 0
+    """Not given."""
+    COLLECTIVE_ALGORITHM_RING: _CollectiveAlgorithm.ValueType  # 1
+    """Segments go around a ring."""
+    COLLECTIVE_ALGORITHM_DOUBLE_BINARY_TREE: _CollectiveAlgorithm.ValueType  # 2
+    """Two binary trees, half of the payload each."""
+    COLLECTIVE_ALGORITHM_ONE_SHOT: _CollectiveAlgorithm.ValueType  # 3
+    """Every rank sends all it has to every other one, in one step."""
+    COLLECTIVE_ALGORITHM_AUTO: _CollectiveAlgorithm.ValueType  # 4
+    """What the library would choose."""
+
+class CollectiveAlgorithm(_CollectiveAlgorithm, metaclass=_CollectiveAlgorithmEnumTypeWrapper):
+    """How a collective is run. Values may be added."""
+
+COLLECTIVE_ALGORITHM_UNSPECIFIED: CollectiveAlgorithm.ValueType  # 0
+"""Not given."""
+COLLECTIVE_ALGORITHM_RING: CollectiveAlgorithm.ValueType  # 1
+"""Segments go around a ring."""
+COLLECTIVE_ALGORITHM_DOUBLE_BINARY_TREE: CollectiveAlgorithm.ValueType  # 2
+"""Two binary trees, half of the payload each."""
+COLLECTIVE_ALGORITHM_ONE_SHOT: CollectiveAlgorithm.ValueType  # 3
+"""Every rank sends all it has to every other one, in one step."""
+COLLECTIVE_ALGORITHM_AUTO: CollectiveAlgorithm.ValueType  # 4
+"""What the library would choose."""
+Global___CollectiveAlgorithm: _TypeAlias = CollectiveAlgorithm  # noqa: Y015
+
+class _CollectiveProtocol:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _CollectiveProtocolEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_CollectiveProtocol.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    COLLECTIVE_PROTOCOL_UNSPECIFIED: _CollectiveProtocol.ValueType  # 0
+    """Not given."""
+    COLLECTIVE_PROTOCOL_LL: _CollectiveProtocol.ValueType  # 1
+    """Half of every 16 bytes is data."""
+    COLLECTIVE_PROTOCOL_LL128: _CollectiveProtocol.ValueType  # 2
+    """120 of every 128 bytes are data."""
+    COLLECTIVE_PROTOCOL_SIMPLE: _CollectiveProtocol.ValueType  # 3
+    """Data alone, with a flag after each slice."""
+
+class CollectiveProtocol(_CollectiveProtocol, metaclass=_CollectiveProtocolEnumTypeWrapper):
+    """How bytes of a collective are packed on the way. Values may be added."""
+
+COLLECTIVE_PROTOCOL_UNSPECIFIED: CollectiveProtocol.ValueType  # 0
+"""Not given."""
+COLLECTIVE_PROTOCOL_LL: CollectiveProtocol.ValueType  # 1
+"""Half of every 16 bytes is data."""
+COLLECTIVE_PROTOCOL_LL128: CollectiveProtocol.ValueType  # 2
+"""120 of every 128 bytes are data."""
+COLLECTIVE_PROTOCOL_SIMPLE: CollectiveProtocol.ValueType  # 3
+"""Data alone, with a flag after each slice."""
+Global___CollectiveProtocol: _TypeAlias = CollectiveProtocol  # noqa: Y015
+
+class _TrainingSharding:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _TrainingShardingEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TrainingSharding.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TRAINING_SHARDING_UNSPECIFIED: _TrainingSharding.ValueType  # 0
+    """Every rank holds all of it: gradients are all-reduced (DDP)."""
+    TRAINING_SHARDING_OPTIMIZER: _TrainingSharding.ValueType  # 1
+    """Optimizer state and gradients are sharded: gradients are scattered, parameters gathered (ZeRO-1 and ZeRO-2)."""
+    TRAINING_SHARDING_FULL: _TrainingSharding.ValueType  # 2
+    """Parameters are sharded too: gathered for the forward and the backward pass, gradients scattered (FSDP, ZeRO-3)."""
+
+class TrainingSharding(_TrainingSharding, metaclass=_TrainingShardingEnumTypeWrapper):
+    """How the state of training is spread over the ranks. Values may be added."""
+
+TRAINING_SHARDING_UNSPECIFIED: TrainingSharding.ValueType  # 0
+"""Every rank holds all of it: gradients are all-reduced (DDP)."""
+TRAINING_SHARDING_OPTIMIZER: TrainingSharding.ValueType  # 1
+"""Optimizer state and gradients are sharded: gradients are scattered, parameters gathered (ZeRO-1 and ZeRO-2)."""
+TRAINING_SHARDING_FULL: TrainingSharding.ValueType  # 2
+"""Parameters are sharded too: gathered for the forward and the backward pass, gradients scattered (FSDP, ZeRO-3)."""
+Global___TrainingSharding: _TypeAlias = TrainingSharding  # noqa: Y015
+
 @_typing.final
 class EstimatePrefillRequest(_message.Message):
     """Asks for `EstimatePrefill`."""
@@ -32,21 +148,41 @@ class EstimatePrefillRequest(_message.Message):
     LINK_FIELD_NUMBER: _builtins.int
     TO_LINK_FIELD_NUMBER: _builtins.int
     BASELINE_TTFT_SECONDS_FIELD_NUMBER: _builtins.int
+    INNER_LINK_FIELD_NUMBER: _builtins.int
+    RANK_LINKS_FIELD_NUMBER: _builtins.int
+    CALIBRATION_FIELD_NUMBER: _builtins.int
+    COLLECTIVE_TABLE_FIELD_NUMBER: _builtins.int
     baseline_ttft_seconds: _builtins.float
     """Measured TTFT over `link`, of the last request where several arrive together. Above 0, at most 10^9, and not
     below the time that the link needs for the bytes. Absent: no fractions are answered.
     """
+    calibration: _builtins.str
+    """Measured times of collectives, `calibrations/{calibration}`; the bare id is accepted. Empty: without."""
     @_builtins.property
     def workload(self) -> _workload_pb2.PrefillWorkload:
         """The prompts. Required."""
 
     @_builtins.property
     def link(self) -> _link_pb2.Link:
-        """The link of every rank; with ranks on different links, the slowest. Required."""
+        """The link of every node, which its ranks share; with several adapters, their sum. Required."""
 
     @_builtins.property
     def to_link(self) -> _link_pb2.Link:
         """A link to change to. Absent: no differences are answered."""
+
+    @_builtins.property
+    def inner_link(self) -> _link_pb2.Link:
+        """The link between the ranks of one node. Required above one rank per node, unused else."""
+
+    @_builtins.property
+    def rank_links(self) -> _containers.RepeatedCompositeFieldContainer[_link_pb2.Link]:
+        """Links of single nodes that differ from `link` and stay as they are, at most 4096 and no more than the instance has
+        nodes; the slowest sets the rate of every group.
+        """
+
+    @_builtins.property
+    def collective_table(self) -> _calibration_pb2.CollectiveTable:
+        """The same given in place of a name. Absent: without, or by name."""
 
     def __init__(
         self,
@@ -55,10 +191,14 @@ class EstimatePrefillRequest(_message.Message):
         link: _link_pb2.Link | None = ...,
         to_link: _link_pb2.Link | None = ...,
         baseline_ttft_seconds: _builtins.float | None = ...,
+        inner_link: _link_pb2.Link | None = ...,
+        rank_links: _abc.Iterable[_link_pb2.Link] | None = ...,
+        calibration: _builtins.str = ...,
+        collective_table: _calibration_pb2.CollectiveTable | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_baseline_ttft_seconds", b"_baseline_ttft_seconds", "baseline_ttft_seconds", b"baseline_ttft_seconds", "link", b"link", "to_link", b"to_link", "workload", b"workload"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_baseline_ttft_seconds", b"_baseline_ttft_seconds", "baseline_ttft_seconds", b"baseline_ttft_seconds", "collective_table", b"collective_table", "inner_link", b"inner_link", "link", b"link", "to_link", b"to_link", "workload", b"workload"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_baseline_ttft_seconds", b"_baseline_ttft_seconds", "baseline_ttft_seconds", b"baseline_ttft_seconds", "link", b"link", "to_link", b"to_link", "workload", b"workload"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_baseline_ttft_seconds", b"_baseline_ttft_seconds", "baseline_ttft_seconds", b"baseline_ttft_seconds", "calibration", b"calibration", "collective_table", b"collective_table", "inner_link", b"inner_link", "link", b"link", "rank_links", b"rank_links", "to_link", b"to_link", "workload", b"workload"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__baseline_ttft_seconds: _TypeAlias = _typing.Literal["baseline_ttft_seconds"]  # noqa: Y015
     _WhichOneofArgType__baseline_ttft_seconds: _TypeAlias = _typing.Literal["_baseline_ttft_seconds", b"_baseline_ttft_seconds"]  # noqa: Y015
@@ -93,6 +233,9 @@ class EstimatePrefillResponse(_message.Message):
     BASELINE_TTFT_SECONDS_FIELD_NUMBER: _builtins.int
     ASSUMPTIONS_FIELD_NUMBER: _builtins.int
     ESTIMATOR_VERSION_FIELD_NUMBER: _builtins.int
+    LAYOUT_FIELD_NUMBER: _builtins.int
+    INNER_LINK_FIELD_NUMBER: _builtins.int
+    TRAFFIC_FIELD_NUMBER: _builtins.int
     model: _builtins.str
     """The model, `models/{model}`."""
     tensor_parallel_size: _builtins.int
@@ -102,11 +245,13 @@ class EstimatePrefillResponse(_message.Message):
     request_count: _builtins.int
     """Prompts that arrive together."""
     all_reduce_count: _builtins.int
-    """All-reduces of one pass."""
+    """All-reduces of one pass, through every stage of a pipeline."""
     sent_bytes_per_prompt_token: _builtins.int
-    """Bytes one rank sends for each prompt token: per-token collectives, payload without headers."""
+    """Bytes one rank sends for each prompt token: per-token collectives, payload without headers. As of the field below."""
     sent_bytes_per_rank: _builtins.int
-    """Bytes one rank sends for all prompts: per-token collectives, payload without headers."""
+    """Bytes one rank sends for all prompts: per-token collectives, payload without headers. Of a pipeline, the busiest
+    stage; with several ranks in a node, what the node sends over the link that they share.
+    """
     counter_bytes_per_rank: _builtins.int
     """`sent_bytes_per_rank` with packet headers, as the counters of one port show it."""
     logits_gather_bytes_per_rank: _builtins.int
@@ -119,7 +264,7 @@ class EstimatePrefillResponse(_message.Message):
     """Version of the formulas; another one may answer otherwise."""
     @_builtins.property
     def link(self) -> _link_pb2.ResolvedLink:
-        """The link as resolved."""
+        """The link as resolved; with `rank_links`, the slowest of all."""
 
     @_builtins.property
     def to_link(self) -> _link_pb2.ResolvedLink:
@@ -127,7 +272,11 @@ class EstimatePrefillResponse(_message.Message):
 
     @_builtins.property
     def network_seconds(self) -> _estimate_pb2.Estimate:
-        """Time for which `link` is busy with `sent_bytes_per_rank` at its effective rate, both ends given."""
+        """Time for which transfers keep the links busy, both ends given. Lower: passes follow each other through the stages
+        without a gap, and the slower kind of link counts. Upper: every link of every stage, one after the other. These are
+        the same where there is one stage and one kind of link: the time of `sent_bytes_per_rank` at the effective rate of
+        `link`. A calibration adds the fixed times.
+        """
 
     @_builtins.property
     def ttft_seconds(self) -> _estimate_pb2.Estimate:
@@ -153,6 +302,18 @@ class EstimatePrefillResponse(_message.Message):
     def assumptions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What was assumed."""
 
+    @_builtins.property
+    def layout(self) -> _workload_pb2.ParallelLayout:
+        """How the model is cut."""
+
+    @_builtins.property
+    def inner_link(self) -> _link_pb2.ResolvedLink:
+        """The link within a node as resolved; absent with one rank per node."""
+
+    @_builtins.property
+    def traffic(self) -> _containers.RepeatedCompositeFieldContainer[Global___CollectiveTraffic]:
+        """What makes up the bytes of the busiest stage, collective by collective, logits included."""
+
     def __init__(
         self,
         *,
@@ -177,10 +338,13 @@ class EstimatePrefillResponse(_message.Message):
         baseline_ttft_seconds: _builtins.float | None = ...,
         assumptions: _abc.Iterable[_builtins.str] | None = ...,
         estimator_version: _builtins.str = ...,
+        layout: _workload_pb2.ParallelLayout | None = ...,
+        inner_link: _link_pb2.ResolvedLink | None = ...,
+        traffic: _abc.Iterable[Global___CollectiveTraffic] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_baseline_ttft_seconds", b"_baseline_ttft_seconds", "_network_share_fraction", b"_network_share_fraction", "baseline_ttft_seconds", b"baseline_ttft_seconds", "extra_ttft_fraction", b"extra_ttft_fraction", "extra_ttft_seconds", b"extra_ttft_seconds", "largest_pass", b"largest_pass", "link", b"link", "network_seconds", b"network_seconds", "network_share_fraction", b"network_share_fraction", "nominal_extra_ttft_seconds", b"nominal_extra_ttft_seconds", "to_link", b"to_link", "ttft_seconds", b"ttft_seconds"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_baseline_ttft_seconds", b"_baseline_ttft_seconds", "_network_share_fraction", b"_network_share_fraction", "baseline_ttft_seconds", b"baseline_ttft_seconds", "extra_ttft_fraction", b"extra_ttft_fraction", "extra_ttft_seconds", b"extra_ttft_seconds", "inner_link", b"inner_link", "largest_pass", b"largest_pass", "layout", b"layout", "link", b"link", "network_seconds", b"network_seconds", "network_share_fraction", b"network_share_fraction", "nominal_extra_ttft_seconds", b"nominal_extra_ttft_seconds", "to_link", b"to_link", "ttft_seconds", b"ttft_seconds"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_baseline_ttft_seconds", b"_baseline_ttft_seconds", "_network_share_fraction", b"_network_share_fraction", "all_reduce_count", b"all_reduce_count", "assumptions", b"assumptions", "baseline_ttft_seconds", b"baseline_ttft_seconds", "counter_bytes_per_rank", b"counter_bytes_per_rank", "estimator_version", b"estimator_version", "extra_ttft_fraction", b"extra_ttft_fraction", "extra_ttft_seconds", b"extra_ttft_seconds", "largest_pass", b"largest_pass", "link", b"link", "logits_gather_bytes_per_rank", b"logits_gather_bytes_per_rank", "model", b"model", "network_seconds", b"network_seconds", "network_share_fraction", b"network_share_fraction", "nominal_extra_ttft_seconds", b"nominal_extra_ttft_seconds", "prompt_tokens", b"prompt_tokens", "request_count", b"request_count", "sent_bytes_per_prompt_token", b"sent_bytes_per_prompt_token", "sent_bytes_per_rank", b"sent_bytes_per_rank", "tensor_parallel_size", b"tensor_parallel_size", "to_link", b"to_link", "ttft_seconds", b"ttft_seconds"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_baseline_ttft_seconds", b"_baseline_ttft_seconds", "_network_share_fraction", b"_network_share_fraction", "all_reduce_count", b"all_reduce_count", "assumptions", b"assumptions", "baseline_ttft_seconds", b"baseline_ttft_seconds", "counter_bytes_per_rank", b"counter_bytes_per_rank", "estimator_version", b"estimator_version", "extra_ttft_fraction", b"extra_ttft_fraction", "extra_ttft_seconds", b"extra_ttft_seconds", "inner_link", b"inner_link", "largest_pass", b"largest_pass", "layout", b"layout", "link", b"link", "logits_gather_bytes_per_rank", b"logits_gather_bytes_per_rank", "model", b"model", "network_seconds", b"network_seconds", "network_share_fraction", b"network_share_fraction", "nominal_extra_ttft_seconds", b"nominal_extra_ttft_seconds", "prompt_tokens", b"prompt_tokens", "request_count", b"request_count", "sent_bytes_per_prompt_token", b"sent_bytes_per_prompt_token", "sent_bytes_per_rank", b"sent_bytes_per_rank", "tensor_parallel_size", b"tensor_parallel_size", "to_link", b"to_link", "traffic", b"traffic", "ttft_seconds", b"ttft_seconds"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__baseline_ttft_seconds: _TypeAlias = _typing.Literal["baseline_ttft_seconds"]  # noqa: Y015
     _WhichOneofArgType__baseline_ttft_seconds: _TypeAlias = _typing.Literal["_baseline_ttft_seconds", b"_baseline_ttft_seconds"]  # noqa: Y015
@@ -192,6 +356,50 @@ class EstimatePrefillResponse(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__network_share_fraction) -> _WhichOneofReturnType__network_share_fraction | None: ...
 
 Global___EstimatePrefillResponse: _TypeAlias = EstimatePrefillResponse  # noqa: Y015
+
+@_typing.final
+class CollectiveTraffic(_message.Message):
+    """What one kind of collective adds to a workload."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    RANK_GROUP_FIELD_NUMBER: _builtins.int
+    COUNT_PER_PASS_FIELD_NUMBER: _builtins.int
+    SENT_BYTES_PER_RANK_FIELD_NUMBER: _builtins.int
+    INNER_SENT_BYTES_PER_RANK_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    kind: _collective_pb2.CollectiveKind.ValueType
+    """The kind."""
+    rank_group: Global___RankGroup.ValueType
+    """The ranks that take part."""
+    count_per_pass: _builtins.int
+    """How often it runs in one pass."""
+    sent_bytes_per_rank: _builtins.int
+    """Bytes one rank sends over the link between nodes, for the whole workload; with several ranks in a node, what the
+    node sends over the link that they share.
+    """
+    inner_sent_bytes_per_rank: _builtins.int
+    """Bytes one rank sends over its link within a node, for the whole workload."""
+    reason: _builtins.str
+    """Why the model or the layout needs it."""
+    def __init__(
+        self,
+        *,
+        kind: _collective_pb2.CollectiveKind.ValueType = ...,
+        rank_group: Global___RankGroup.ValueType = ...,
+        count_per_pass: _builtins.int = ...,
+        sent_bytes_per_rank: _builtins.int = ...,
+        inner_sent_bytes_per_rank: _builtins.int = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count_per_pass", b"count_per_pass", "inner_sent_bytes_per_rank", b"inner_sent_bytes_per_rank", "kind", b"kind", "rank_group", b"rank_group", "reason", b"reason", "sent_bytes_per_rank", b"sent_bytes_per_rank"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CollectiveTraffic: _TypeAlias = CollectiveTraffic  # noqa: Y015
 
 @_typing.final
 class PassTransfers(_message.Message):
@@ -244,17 +452,37 @@ class EstimateDecodeRequest(_message.Message):
     WORKLOAD_FIELD_NUMBER: _builtins.int
     LINK_FIELD_NUMBER: _builtins.int
     TO_LINK_FIELD_NUMBER: _builtins.int
+    INNER_LINK_FIELD_NUMBER: _builtins.int
+    RANK_LINKS_FIELD_NUMBER: _builtins.int
+    CALIBRATION_FIELD_NUMBER: _builtins.int
+    COLLECTIVE_TABLE_FIELD_NUMBER: _builtins.int
+    calibration: _builtins.str
+    """Measured times of collectives, `calibrations/{calibration}`; the bare id is accepted. Empty: without."""
     @_builtins.property
     def workload(self) -> _workload_pb2.DecodeWorkload:
         """The requests. Required."""
 
     @_builtins.property
     def link(self) -> _link_pb2.Link:
-        """The link of every rank. Required."""
+        """The link of every node, which its ranks share; with several adapters, their sum. Required."""
 
     @_builtins.property
     def to_link(self) -> _link_pb2.Link:
         """A link to change to. Absent: no differences are answered."""
+
+    @_builtins.property
+    def inner_link(self) -> _link_pb2.Link:
+        """The link between the ranks of one node. Required above one rank per node, unused else."""
+
+    @_builtins.property
+    def rank_links(self) -> _containers.RepeatedCompositeFieldContainer[_link_pb2.Link]:
+        """Links of single nodes that differ from `link` and stay as they are, at most 4096 and no more than the instance has
+        nodes; the slowest sets the rate of every group.
+        """
+
+    @_builtins.property
+    def collective_table(self) -> _calibration_pb2.CollectiveTable:
+        """The same given in place of a name. Absent: without, or by name."""
 
     def __init__(
         self,
@@ -262,10 +490,14 @@ class EstimateDecodeRequest(_message.Message):
         workload: _workload_pb2.DecodeWorkload | None = ...,
         link: _link_pb2.Link | None = ...,
         to_link: _link_pb2.Link | None = ...,
+        inner_link: _link_pb2.Link | None = ...,
+        rank_links: _abc.Iterable[_link_pb2.Link] | None = ...,
+        calibration: _builtins.str = ...,
+        collective_table: _calibration_pb2.CollectiveTable | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["link", b"link", "to_link", b"to_link", "workload", b"workload"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["collective_table", b"collective_table", "inner_link", b"inner_link", "link", b"link", "to_link", b"to_link", "workload", b"workload"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["link", b"link", "to_link", b"to_link", "workload", b"workload"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calibration", b"calibration", "collective_table", b"collective_table", "inner_link", b"inner_link", "link", b"link", "rank_links", b"rank_links", "to_link", b"to_link", "workload", b"workload"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -296,6 +528,11 @@ class EstimateDecodeResponse(_message.Message):
     TO_LINK_FIELD_NUMBER: _builtins.int
     ASSUMPTIONS_FIELD_NUMBER: _builtins.int
     ESTIMATOR_VERSION_FIELD_NUMBER: _builtins.int
+    LAYOUT_FIELD_NUMBER: _builtins.int
+    INNER_LINK_FIELD_NUMBER: _builtins.int
+    TRAFFIC_FIELD_NUMBER: _builtins.int
+    CACHE_BYTES_READ_PER_RANK_FIELD_NUMBER: _builtins.int
+    NETWORK_SECONDS_FIELD_NUMBER: _builtins.int
     model: _builtins.str
     """The model, `models/{model}`."""
     tensor_parallel_size: _builtins.int
@@ -305,7 +542,7 @@ class EstimateDecodeResponse(_message.Message):
     rows_per_pass: _builtins.int
     """Token rows of one pass: requests times one plus the draft tokens."""
     all_reduce_count: _builtins.int
-    """All-reduces of one pass."""
+    """All-reduces of one pass, through every stage of a pipeline."""
     message_bytes_per_all_reduce: _builtins.int
     """Payload of one all-reduce."""
     sent_bytes_per_all_reduce: _builtins.int
@@ -313,16 +550,20 @@ class EstimateDecodeResponse(_message.Message):
     logits_gather_bytes_per_rank: _builtins.int
     """Bytes one rank sends to gather the logits of one pass."""
     sent_bytes_per_pass: _builtins.int
-    """Bytes one rank sends in one pass: all-reduces and logits gather."""
+    """Bytes one rank sends in one pass: all-reduces and logits gather. Of a pipeline, the busiest stage; with several
+    ranks in a node, what the node sends over the link that they share.
+    """
     send_seconds_per_all_reduce: _builtins.float
     """Time to send `sent_bytes_per_all_reduce` at the effective rate of `link`; latency comes on top."""
     active_weight_bytes_per_rank: _builtins.int
     """Weight bytes one rank reads in one pass, at least. Absent without hardware or where the model does not say."""
     estimator_version: _builtins.str
     """Version of the formulas; another one may answer otherwise."""
+    cache_bytes_read_per_rank: _builtins.int
+    """Cache bytes one rank reads in one pass. Absent without a context or where the model does not say."""
     @_builtins.property
     def pass_seconds(self) -> _estimate_pb2.Estimate:
-        """Time of one pass over `link`."""
+        """Time of one pass over `link`, through every stage of a pipeline."""
 
     @_builtins.property
     def traffic_bits_per_second(self) -> _estimate_pb2.Estimate:
@@ -348,6 +589,22 @@ class EstimateDecodeResponse(_message.Message):
     def assumptions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What was assumed."""
 
+    @_builtins.property
+    def layout(self) -> _workload_pb2.ParallelLayout:
+        """How the model is cut."""
+
+    @_builtins.property
+    def inner_link(self) -> _link_pb2.ResolvedLink:
+        """The link within a node as resolved; absent with one rank per node."""
+
+    @_builtins.property
+    def traffic(self) -> _containers.RepeatedCompositeFieldContainer[Global___CollectiveTraffic]:
+        """What makes up the bytes of one pass in the busiest stage, collective by collective."""
+
+    @_builtins.property
+    def network_seconds(self) -> _estimate_pb2.Estimate:
+        """Time of the transfers of one pass, as of `EstimatePrefillResponse`."""
+
     def __init__(
         self,
         *,
@@ -370,14 +627,24 @@ class EstimateDecodeResponse(_message.Message):
         to_link: _link_pb2.ResolvedLink | None = ...,
         assumptions: _abc.Iterable[_builtins.str] | None = ...,
         estimator_version: _builtins.str = ...,
+        layout: _workload_pb2.ParallelLayout | None = ...,
+        inner_link: _link_pb2.ResolvedLink | None = ...,
+        traffic: _abc.Iterable[Global___CollectiveTraffic] | None = ...,
+        cache_bytes_read_per_rank: _builtins.int | None = ...,
+        network_seconds: _estimate_pb2.Estimate | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_active_weight_bytes_per_rank", b"_active_weight_bytes_per_rank", "active_weight_bytes_per_rank", b"active_weight_bytes_per_rank", "extra_pass_seconds", b"extra_pass_seconds", "link", b"link", "output_tokens_per_second", b"output_tokens_per_second", "pass_seconds", b"pass_seconds", "to_link", b"to_link", "traffic_bits_per_second", b"traffic_bits_per_second"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_active_weight_bytes_per_rank", b"_active_weight_bytes_per_rank", "_cache_bytes_read_per_rank", b"_cache_bytes_read_per_rank", "active_weight_bytes_per_rank", b"active_weight_bytes_per_rank", "cache_bytes_read_per_rank", b"cache_bytes_read_per_rank", "extra_pass_seconds", b"extra_pass_seconds", "inner_link", b"inner_link", "layout", b"layout", "link", b"link", "network_seconds", b"network_seconds", "output_tokens_per_second", b"output_tokens_per_second", "pass_seconds", b"pass_seconds", "to_link", b"to_link", "traffic_bits_per_second", b"traffic_bits_per_second"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_active_weight_bytes_per_rank", b"_active_weight_bytes_per_rank", "active_weight_bytes_per_rank", b"active_weight_bytes_per_rank", "all_reduce_count", b"all_reduce_count", "assumptions", b"assumptions", "estimator_version", b"estimator_version", "extra_pass_seconds", b"extra_pass_seconds", "link", b"link", "logits_gather_bytes_per_rank", b"logits_gather_bytes_per_rank", "message_bytes_per_all_reduce", b"message_bytes_per_all_reduce", "model", b"model", "output_tokens_per_second", b"output_tokens_per_second", "pass_seconds", b"pass_seconds", "request_count", b"request_count", "rows_per_pass", b"rows_per_pass", "send_seconds_per_all_reduce", b"send_seconds_per_all_reduce", "sent_bytes_per_all_reduce", b"sent_bytes_per_all_reduce", "sent_bytes_per_pass", b"sent_bytes_per_pass", "tensor_parallel_size", b"tensor_parallel_size", "to_link", b"to_link", "traffic_bits_per_second", b"traffic_bits_per_second"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_active_weight_bytes_per_rank", b"_active_weight_bytes_per_rank", "_cache_bytes_read_per_rank", b"_cache_bytes_read_per_rank", "active_weight_bytes_per_rank", b"active_weight_bytes_per_rank", "all_reduce_count", b"all_reduce_count", "assumptions", b"assumptions", "cache_bytes_read_per_rank", b"cache_bytes_read_per_rank", "estimator_version", b"estimator_version", "extra_pass_seconds", b"extra_pass_seconds", "inner_link", b"inner_link", "layout", b"layout", "link", b"link", "logits_gather_bytes_per_rank", b"logits_gather_bytes_per_rank", "message_bytes_per_all_reduce", b"message_bytes_per_all_reduce", "model", b"model", "network_seconds", b"network_seconds", "output_tokens_per_second", b"output_tokens_per_second", "pass_seconds", b"pass_seconds", "request_count", b"request_count", "rows_per_pass", b"rows_per_pass", "send_seconds_per_all_reduce", b"send_seconds_per_all_reduce", "sent_bytes_per_all_reduce", b"sent_bytes_per_all_reduce", "sent_bytes_per_pass", b"sent_bytes_per_pass", "tensor_parallel_size", b"tensor_parallel_size", "to_link", b"to_link", "traffic", b"traffic", "traffic_bits_per_second", b"traffic_bits_per_second"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__active_weight_bytes_per_rank: _TypeAlias = _typing.Literal["active_weight_bytes_per_rank"]  # noqa: Y015
     _WhichOneofArgType__active_weight_bytes_per_rank: _TypeAlias = _typing.Literal["_active_weight_bytes_per_rank", b"_active_weight_bytes_per_rank"]  # noqa: Y015
+    _WhichOneofReturnType__cache_bytes_read_per_rank: _TypeAlias = _typing.Literal["cache_bytes_read_per_rank"]  # noqa: Y015
+    _WhichOneofArgType__cache_bytes_read_per_rank: _TypeAlias = _typing.Literal["_cache_bytes_read_per_rank", b"_cache_bytes_read_per_rank"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__active_weight_bytes_per_rank) -> _WhichOneofReturnType__active_weight_bytes_per_rank | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__cache_bytes_read_per_rank) -> _WhichOneofReturnType__cache_bytes_read_per_rank | None: ...
 
 Global___EstimateDecodeResponse: _TypeAlias = EstimateDecodeResponse  # noqa: Y015
 
@@ -391,15 +658,34 @@ class EstimateCollectiveRequest(_message.Message):
     RANK_COUNT_FIELD_NUMBER: _builtins.int
     MESSAGE_BYTES_FIELD_NUMBER: _builtins.int
     LINK_FIELD_NUMBER: _builtins.int
+    RANKS_PER_NODE_FIELD_NUMBER: _builtins.int
+    INNER_LINK_FIELD_NUMBER: _builtins.int
+    ALGORITHM_FIELD_NUMBER: _builtins.int
+    CALIBRATION_FIELD_NUMBER: _builtins.int
+    COLLECTIVE_TABLE_FIELD_NUMBER: _builtins.int
     kind: _collective_pb2.CollectiveKind.ValueType
     """The collective. Required."""
     rank_count: _builtins.int
-    """Ranks of the group, one per node, 2 to 65536."""
+    """Ranks of the group, 2 to 65536."""
     message_bytes: _builtins.int
     """Payload of the collective, 1 to 10^15; of a gather or scatter, the whole. Absent: only rates are answered."""
+    ranks_per_node: _builtins.int
+    """Ranks in one node, 1 to 64; divides the ranks. Absent: 1."""
+    algorithm: Global___CollectiveAlgorithm.ValueType
+    """The algorithm that bytes and bounds are of. Unspecified: ring. A double binary tree runs all-reduces alone."""
+    calibration: _builtins.str
+    """Measured times of collectives, `calibrations/{calibration}`; the bare id is accepted. Empty: without."""
     @_builtins.property
     def link(self) -> _link_pb2.Link:
-        """The link of every rank. Required."""
+        """The link of every rank; with several ranks in a node, the one link of every node. Required."""
+
+    @_builtins.property
+    def inner_link(self) -> _link_pb2.Link:
+        """The link between the ranks of one node. Required above one rank per node, unused else."""
+
+    @_builtins.property
+    def collective_table(self) -> _calibration_pb2.CollectiveTable:
+        """The same given in place of a name. Absent: without, or by name."""
 
     def __init__(
         self,
@@ -408,16 +694,70 @@ class EstimateCollectiveRequest(_message.Message):
         rank_count: _builtins.int = ...,
         message_bytes: _builtins.int | None = ...,
         link: _link_pb2.Link | None = ...,
+        ranks_per_node: _builtins.int | None = ...,
+        inner_link: _link_pb2.Link | None = ...,
+        algorithm: Global___CollectiveAlgorithm.ValueType = ...,
+        calibration: _builtins.str = ...,
+        collective_table: _calibration_pb2.CollectiveTable | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_message_bytes", b"_message_bytes", "link", b"link", "message_bytes", b"message_bytes"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_message_bytes", b"_message_bytes", "_ranks_per_node", b"_ranks_per_node", "collective_table", b"collective_table", "inner_link", b"inner_link", "link", b"link", "message_bytes", b"message_bytes", "ranks_per_node", b"ranks_per_node"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_message_bytes", b"_message_bytes", "kind", b"kind", "link", b"link", "message_bytes", b"message_bytes", "rank_count", b"rank_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_message_bytes", b"_message_bytes", "_ranks_per_node", b"_ranks_per_node", "algorithm", b"algorithm", "calibration", b"calibration", "collective_table", b"collective_table", "inner_link", b"inner_link", "kind", b"kind", "link", b"link", "message_bytes", b"message_bytes", "rank_count", b"rank_count", "ranks_per_node", b"ranks_per_node"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__message_bytes: _TypeAlias = _typing.Literal["message_bytes"]  # noqa: Y015
     _WhichOneofArgType__message_bytes: _TypeAlias = _typing.Literal["_message_bytes", b"_message_bytes"]  # noqa: Y015
+    _WhichOneofReturnType__ranks_per_node: _TypeAlias = _typing.Literal["ranks_per_node"]  # noqa: Y015
+    _WhichOneofArgType__ranks_per_node: _TypeAlias = _typing.Literal["_ranks_per_node", b"_ranks_per_node"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__message_bytes) -> _WhichOneofReturnType__message_bytes | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ranks_per_node) -> _WhichOneofReturnType__ranks_per_node | None: ...
 
 Global___EstimateCollectiveRequest: _TypeAlias = EstimateCollectiveRequest  # noqa: Y015
+
+@_typing.final
+class CollectiveChoice(_message.Message):
+    """One way in which a library could run a collective, as its own time model sees it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ALGORITHM_FIELD_NUMBER: _builtins.int
+    PROTOCOL_FIELD_NUMBER: _builtins.int
+    FIXED_SECONDS_FIELD_NUMBER: _builtins.int
+    SECONDS_FIELD_NUMBER: _builtins.int
+    WIRE_BYTES_PER_RANK_FIELD_NUMBER: _builtins.int
+    CHOSEN_FIELD_NUMBER: _builtins.int
+    algorithm: Global___CollectiveAlgorithm.ValueType
+    """The algorithm."""
+    protocol: Global___CollectiveProtocol.ValueType
+    """The protocol."""
+    fixed_seconds: _builtins.float
+    """Fixed part of the time, which no link changes."""
+    seconds: _builtins.float
+    """The whole time."""
+    wire_bytes_per_rank: _builtins.int
+    """Bytes the busiest rank puts on the link, what the protocol adds included; on the link within the node where there is
+    one node.
+    """
+    chosen: _builtins.bool
+    """Whether the library would take it. A custom one-shot collective is never taken by itself."""
+    def __init__(
+        self,
+        *,
+        algorithm: Global___CollectiveAlgorithm.ValueType = ...,
+        protocol: Global___CollectiveProtocol.ValueType = ...,
+        fixed_seconds: _builtins.float = ...,
+        seconds: _builtins.float = ...,
+        wire_bytes_per_rank: _builtins.int = ...,
+        chosen: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["algorithm", b"algorithm", "chosen", b"chosen", "fixed_seconds", b"fixed_seconds", "protocol", b"protocol", "seconds", b"seconds", "wire_bytes_per_rank", b"wire_bytes_per_rank"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CollectiveChoice: _TypeAlias = CollectiveChoice  # noqa: Y015
 
 @_typing.final
 class EstimateCollectiveResponse(_message.Message):
@@ -433,19 +773,27 @@ class EstimateCollectiveResponse(_message.Message):
     LINK_FIELD_NUMBER: _builtins.int
     ASSUMPTIONS_FIELD_NUMBER: _builtins.int
     ESTIMATOR_VERSION_FIELD_NUMBER: _builtins.int
+    CHOICES_FIELD_NUMBER: _builtins.int
+    CALIBRATION_FIELD_NUMBER: _builtins.int
+    INNER_SENT_BYTES_PER_RANK_FIELD_NUMBER: _builtins.int
+    INNER_LINK_FIELD_NUMBER: _builtins.int
     sent_bytes_per_rank: _builtins.int
-    """Bytes one rank sends with the ring algorithm. Absent without a size."""
+    """Bytes one rank sends over `link` with the algorithm asked for, a ring where none was, the most of any with AUTO; of
+    trees the mean, an inner rank sends up to twice the payload. Absent without a size.
+    """
     ring_step_count: _builtins.int
     """Sequential steps of the ring algorithm."""
     estimator_version: _builtins.str
     """Version of the formulas; another one may answer otherwise."""
+    inner_sent_bytes_per_rank: _builtins.int
+    """Bytes one rank sends over `inner_link`. Absent without a size and with one rank per node."""
     @_builtins.property
     def seconds(self) -> _estimate_pb2.Estimate:
         """Time of the collective. Absent without a size."""
 
     @_builtins.property
     def bus_bandwidth_bytes_per_second(self) -> _estimate_pb2.Estimate:
-        """Bus bandwidth as nccl-tests defines it: what each rank's link carries in one direction."""
+        """Bus bandwidth as nccl-tests defines it: what each rank's link carries in one direction of a ring."""
 
     @_builtins.property
     def algorithm_bandwidth_bytes_per_second(self) -> _estimate_pb2.Estimate:
@@ -459,6 +807,18 @@ class EstimateCollectiveResponse(_message.Message):
     def assumptions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What was assumed."""
 
+    @_builtins.property
+    def choices(self) -> _containers.RepeatedCompositeFieldContainer[Global___CollectiveChoice]:
+        """What the library's own time model says of each algorithm and protocol, fastest first. Empty without a size."""
+
+    @_builtins.property
+    def calibration(self) -> _calibration_pb2.Calibration:
+        """The calibration that `expected` comes from; absent without one."""
+
+    @_builtins.property
+    def inner_link(self) -> _link_pb2.ResolvedLink:
+        """The link within a node as resolved; absent with one rank per node."""
+
     def __init__(
         self,
         *,
@@ -470,13 +830,22 @@ class EstimateCollectiveResponse(_message.Message):
         link: _link_pb2.ResolvedLink | None = ...,
         assumptions: _abc.Iterable[_builtins.str] | None = ...,
         estimator_version: _builtins.str = ...,
+        choices: _abc.Iterable[Global___CollectiveChoice] | None = ...,
+        calibration: _calibration_pb2.Calibration | None = ...,
+        inner_sent_bytes_per_rank: _builtins.int | None = ...,
+        inner_link: _link_pb2.ResolvedLink | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_sent_bytes_per_rank", b"_sent_bytes_per_rank", "algorithm_bandwidth_bytes_per_second", b"algorithm_bandwidth_bytes_per_second", "bus_bandwidth_bytes_per_second", b"bus_bandwidth_bytes_per_second", "link", b"link", "seconds", b"seconds", "sent_bytes_per_rank", b"sent_bytes_per_rank"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_inner_sent_bytes_per_rank", b"_inner_sent_bytes_per_rank", "_sent_bytes_per_rank", b"_sent_bytes_per_rank", "algorithm_bandwidth_bytes_per_second", b"algorithm_bandwidth_bytes_per_second", "bus_bandwidth_bytes_per_second", b"bus_bandwidth_bytes_per_second", "calibration", b"calibration", "inner_link", b"inner_link", "inner_sent_bytes_per_rank", b"inner_sent_bytes_per_rank", "link", b"link", "seconds", b"seconds", "sent_bytes_per_rank", b"sent_bytes_per_rank"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_sent_bytes_per_rank", b"_sent_bytes_per_rank", "algorithm_bandwidth_bytes_per_second", b"algorithm_bandwidth_bytes_per_second", "assumptions", b"assumptions", "bus_bandwidth_bytes_per_second", b"bus_bandwidth_bytes_per_second", "estimator_version", b"estimator_version", "link", b"link", "ring_step_count", b"ring_step_count", "seconds", b"seconds", "sent_bytes_per_rank", b"sent_bytes_per_rank"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_inner_sent_bytes_per_rank", b"_inner_sent_bytes_per_rank", "_sent_bytes_per_rank", b"_sent_bytes_per_rank", "algorithm_bandwidth_bytes_per_second", b"algorithm_bandwidth_bytes_per_second", "assumptions", b"assumptions", "bus_bandwidth_bytes_per_second", b"bus_bandwidth_bytes_per_second", "calibration", b"calibration", "choices", b"choices", "estimator_version", b"estimator_version", "inner_link", b"inner_link", "inner_sent_bytes_per_rank", b"inner_sent_bytes_per_rank", "link", b"link", "ring_step_count", b"ring_step_count", "seconds", b"seconds", "sent_bytes_per_rank", b"sent_bytes_per_rank"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__inner_sent_bytes_per_rank: _TypeAlias = _typing.Literal["inner_sent_bytes_per_rank"]  # noqa: Y015
+    _WhichOneofArgType__inner_sent_bytes_per_rank: _TypeAlias = _typing.Literal["_inner_sent_bytes_per_rank", b"_inner_sent_bytes_per_rank"]  # noqa: Y015
     _WhichOneofReturnType__sent_bytes_per_rank: _TypeAlias = _typing.Literal["sent_bytes_per_rank"]  # noqa: Y015
     _WhichOneofArgType__sent_bytes_per_rank: _TypeAlias = _typing.Literal["_sent_bytes_per_rank", b"_sent_bytes_per_rank"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__inner_sent_bytes_per_rank) -> _WhichOneofReturnType__inner_sent_bytes_per_rank | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__sent_bytes_per_rank) -> _WhichOneofReturnType__sent_bytes_per_rank | None: ...
 
 Global___EstimateCollectiveResponse: _TypeAlias = EstimateCollectiveResponse  # noqa: Y015
@@ -491,15 +860,37 @@ class EstimateTrainingStepRequest(_message.Message):
     RANK_COUNT_FIELD_NUMBER: _builtins.int
     LINK_FIELD_NUMBER: _builtins.int
     COMPUTE_STEP_SECONDS_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    LORA_PARAMETERS_FIELD_NUMBER: _builtins.int
+    SHARDING_FIELD_NUMBER: _builtins.int
+    VALUE_BYTES_FIELD_NUMBER: _builtins.int
+    CALIBRATION_FIELD_NUMBER: _builtins.int
+    COLLECTIVE_TABLE_FIELD_NUMBER: _builtins.int
     gradient_bytes: _builtins.int
-    """Gradient bytes of the trainable parameters that are all-reduced in each step, 1 to 10^15."""
+    """Gradient bytes of the trainable parameters, 1 to 10^15. 0 with `model`."""
     rank_count: _builtins.int
     """Ranks, one per node, 1 to 65536."""
     compute_step_seconds: _builtins.float
     """Step time of one node alone at the same batch per node, above 0 and at most 10^9."""
+    model: _builtins.str
+    """Model of the catalogue whose parameters are trained, `models/{model}`; the bare id is accepted. Empty with
+    `gradient_bytes`.
+    """
+    lora_parameters: _builtins.int
+    """Trainable parameters of adapters in place of the model's own, 1 to 10^15. Absent: all parameters of the model."""
+    sharding: Global___TrainingSharding.ValueType
+    """How state is spread. Unspecified: every rank holds all of it."""
+    value_bytes: _builtins.int
+    """Bytes of one gradient or parameter on the network, 1, 2 or 4. Absent: 2."""
+    calibration: _builtins.str
+    """Measured times of collectives, `calibrations/{calibration}`; the bare id is accepted. Empty: without."""
     @_builtins.property
     def link(self) -> _link_pb2.Link:
         """The link of every rank. Required."""
+
+    @_builtins.property
+    def collective_table(self) -> _calibration_pb2.CollectiveTable:
+        """The same given in place of a name. Absent: without, or by name."""
 
     def __init__(
         self,
@@ -508,12 +899,25 @@ class EstimateTrainingStepRequest(_message.Message):
         rank_count: _builtins.int = ...,
         link: _link_pb2.Link | None = ...,
         compute_step_seconds: _builtins.float = ...,
+        model: _builtins.str = ...,
+        lora_parameters: _builtins.int | None = ...,
+        sharding: Global___TrainingSharding.ValueType = ...,
+        value_bytes: _builtins.int | None = ...,
+        calibration: _builtins.str = ...,
+        collective_table: _calibration_pb2.CollectiveTable | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["link", b"link"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_lora_parameters", b"_lora_parameters", "_value_bytes", b"_value_bytes", "collective_table", b"collective_table", "link", b"link", "lora_parameters", b"lora_parameters", "value_bytes", b"value_bytes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["compute_step_seconds", b"compute_step_seconds", "gradient_bytes", b"gradient_bytes", "link", b"link", "rank_count", b"rank_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lora_parameters", b"_lora_parameters", "_value_bytes", b"_value_bytes", "calibration", b"calibration", "collective_table", b"collective_table", "compute_step_seconds", b"compute_step_seconds", "gradient_bytes", b"gradient_bytes", "link", b"link", "lora_parameters", b"lora_parameters", "model", b"model", "rank_count", b"rank_count", "sharding", b"sharding", "value_bytes", b"value_bytes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__lora_parameters: _TypeAlias = _typing.Literal["lora_parameters"]  # noqa: Y015
+    _WhichOneofArgType__lora_parameters: _TypeAlias = _typing.Literal["_lora_parameters", b"_lora_parameters"]  # noqa: Y015
+    _WhichOneofReturnType__value_bytes: _TypeAlias = _typing.Literal["value_bytes"]  # noqa: Y015
+    _WhichOneofArgType__value_bytes: _TypeAlias = _typing.Literal["_value_bytes", b"_value_bytes"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__lora_parameters) -> _WhichOneofReturnType__lora_parameters | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__value_bytes) -> _WhichOneofReturnType__value_bytes | None: ...
 
 Global___EstimateTrainingStepRequest: _TypeAlias = EstimateTrainingStepRequest  # noqa: Y015
 
@@ -531,15 +935,18 @@ class EstimateTrainingStepResponse(_message.Message):
     ASSUMPTIONS_FIELD_NUMBER: _builtins.int
     ESTIMATOR_VERSION_FIELD_NUMBER: _builtins.int
     COMPUTE_STEP_SECONDS_FIELD_NUMBER: _builtins.int
+    GRADIENT_BYTES_FIELD_NUMBER: _builtins.int
     sent_bytes_per_rank: _builtins.int
     """Bytes one rank sends in each step."""
     estimator_version: _builtins.str
     """Version of the formulas; another one may answer otherwise."""
     compute_step_seconds: _builtins.float
     """The step time of one node that the answer was asked with."""
+    gradient_bytes: _builtins.int
+    """Gradient bytes that the answer is about: as given, or those of the model."""
     @_builtins.property
     def sync_seconds(self) -> _estimate_pb2.Estimate:
-        """Time of the gradient all-reduce at the effective rate, both ends given."""
+        """Time of the exchange at the effective rate, both ends given; expected where a calibration covers it."""
 
     @_builtins.property
     def step_seconds(self) -> _estimate_pb2.Estimate:
@@ -568,10 +975,11 @@ class EstimateTrainingStepResponse(_message.Message):
         assumptions: _abc.Iterable[_builtins.str] | None = ...,
         estimator_version: _builtins.str = ...,
         compute_step_seconds: _builtins.float = ...,
+        gradient_bytes: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["link", b"link", "scaling_efficiency_fraction", b"scaling_efficiency_fraction", "step_seconds", b"step_seconds", "sync_seconds", b"sync_seconds"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assumptions", b"assumptions", "compute_step_seconds", b"compute_step_seconds", "estimator_version", b"estimator_version", "link", b"link", "scaling_efficiency_fraction", b"scaling_efficiency_fraction", "sent_bytes_per_rank", b"sent_bytes_per_rank", "step_seconds", b"step_seconds", "sync_seconds", b"sync_seconds"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assumptions", b"assumptions", "compute_step_seconds", b"compute_step_seconds", "estimator_version", b"estimator_version", "gradient_bytes", b"gradient_bytes", "link", b"link", "scaling_efficiency_fraction", b"scaling_efficiency_fraction", "sent_bytes_per_rank", b"sent_bytes_per_rank", "step_seconds", b"step_seconds", "sync_seconds", b"sync_seconds"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -589,6 +997,7 @@ class CompareLinksRequest(_message.Message):
     NEW_LINK_FIELD_NUMBER: _builtins.int
     BASELINE_SECONDS_FIELD_NUMBER: _builtins.int
     EMULATION_FIELD_NUMBER: _builtins.int
+    INNER_LINK_FIELD_NUMBER: _builtins.int
     baseline_seconds: _builtins.float
     """Measured TTFT, or pass time of a decode, over `old_link`. Above 0, at most 10^9, and not below the time that the
     link needs for the bytes. Absent: no fractions are answered.
@@ -615,6 +1024,10 @@ class CompareLinksRequest(_message.Message):
         none.
         """
 
+    @_builtins.property
+    def inner_link(self) -> _link_pb2.Link:
+        """The link between the ranks of one node. Required above one rank per node, unused else."""
+
     def __init__(
         self,
         *,
@@ -624,10 +1037,11 @@ class CompareLinksRequest(_message.Message):
         new_link: _link_pb2.Link | None = ...,
         baseline_seconds: _builtins.float | None = ...,
         emulation: Global___EmulatedLink | None = ...,
+        inner_link: _link_pb2.Link | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_baseline_seconds", b"_baseline_seconds", "baseline_seconds", b"baseline_seconds", "decode", b"decode", "emulation", b"emulation", "new_link", b"new_link", "old_link", b"old_link", "prefill", b"prefill", "workload", b"workload"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_baseline_seconds", b"_baseline_seconds", "baseline_seconds", b"baseline_seconds", "decode", b"decode", "emulation", b"emulation", "inner_link", b"inner_link", "new_link", b"new_link", "old_link", b"old_link", "prefill", b"prefill", "workload", b"workload"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_baseline_seconds", b"_baseline_seconds", "baseline_seconds", b"baseline_seconds", "decode", b"decode", "emulation", b"emulation", "new_link", b"new_link", "old_link", b"old_link", "prefill", b"prefill", "workload", b"workload"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_baseline_seconds", b"_baseline_seconds", "baseline_seconds", b"baseline_seconds", "decode", b"decode", "emulation", b"emulation", "inner_link", b"inner_link", "new_link", b"new_link", "old_link", b"old_link", "prefill", b"prefill", "workload", b"workload"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__baseline_seconds: _TypeAlias = _typing.Literal["baseline_seconds"]  # noqa: Y015
     _WhichOneofArgType__baseline_seconds: _TypeAlias = _typing.Literal["_baseline_seconds", b"_baseline_seconds"]  # noqa: Y015
@@ -805,8 +1219,11 @@ class ProjectTpSizesRequest(_message.Message):
     LINK_FIELD_NUMBER: _builtins.int
     TO_LINK_FIELD_NUMBER: _builtins.int
     TENSOR_PARALLEL_SIZES_FIELD_NUMBER: _builtins.int
+    HARDWARE_FIELD_NUMBER: _builtins.int
     baseline_ttft_seconds: _builtins.float
     """Measured TTFT over `link` at that size. Above 0, at most 10^9, and not below the time that the link needs."""
+    hardware: _builtins.str
+    """Hardware of the catalogue, `hardware/{hardware}`; the bare id is accepted. Empty: memory is not checked."""
     @_builtins.property
     def workload(self) -> _workload_pb2.PrefillWorkload:
         """The prompts, at the tensor-parallel size at which the baseline was measured. Required."""
@@ -831,10 +1248,11 @@ class ProjectTpSizesRequest(_message.Message):
         link: _link_pb2.Link | None = ...,
         to_link: _link_pb2.Link | None = ...,
         tensor_parallel_sizes: _abc.Iterable[_builtins.int] | None = ...,
+        hardware: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["link", b"link", "to_link", b"to_link", "workload", b"workload"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["baseline_ttft_seconds", b"baseline_ttft_seconds", "link", b"link", "tensor_parallel_sizes", b"tensor_parallel_sizes", "to_link", b"to_link", "workload", b"workload"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["baseline_ttft_seconds", b"baseline_ttft_seconds", "hardware", b"hardware", "link", b"link", "tensor_parallel_sizes", b"tensor_parallel_sizes", "to_link", b"to_link", "workload", b"workload"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -898,7 +1316,7 @@ class TpProjection(_message.Message):
     compute_ratio: _builtins.float
     """Arithmetic of one rank over that at the baseline's size."""
     feasible: _builtins.bool
-    """Whether the model can be cut this way. Memory is not part of it."""
+    """Whether the model can be cut this way and, where the request names hardware, fits into its memory."""
     @_builtins.property
     def ttft_seconds(self) -> _estimate_pb2.Estimate:
         """TTFT over `link` at this size."""
@@ -937,3 +1355,181 @@ class TpProjection(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__sent_bytes_ratio) -> _WhichOneofReturnType__sent_bytes_ratio | None: ...
 
 Global___TpProjection: _TypeAlias = TpProjection  # noqa: Y015
+
+@_typing.final
+class BatchEstimateRequest(_message.Message):
+    """Asks for `BatchEstimate`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    QUESTIONS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def questions(self) -> _containers.RepeatedCompositeFieldContainer[Global___BatchQuestion]:
+        """The questions, 1 to 1000 of them."""
+
+    def __init__(
+        self,
+        *,
+        questions: _abc.Iterable[Global___BatchQuestion] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["questions", b"questions"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchEstimateRequest: _TypeAlias = BatchEstimateRequest  # noqa: Y015
+
+@_typing.final
+class BatchQuestion(_message.Message):
+    """One question of a batch."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PREFILL_FIELD_NUMBER: _builtins.int
+    DECODE_FIELD_NUMBER: _builtins.int
+    COLLECTIVE_FIELD_NUMBER: _builtins.int
+    TRAINING_STEP_FIELD_NUMBER: _builtins.int
+    LINK_COMPARISON_FIELD_NUMBER: _builtins.int
+    TP_PROJECTION_FIELD_NUMBER: _builtins.int
+    MEMORY_FIT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def prefill(self) -> Global___EstimatePrefillRequest:
+        """As for `EstimatePrefill`."""
+
+    @_builtins.property
+    def decode(self) -> Global___EstimateDecodeRequest:
+        """As for `EstimateDecode`."""
+
+    @_builtins.property
+    def collective(self) -> Global___EstimateCollectiveRequest:
+        """As for `EstimateCollective`."""
+
+    @_builtins.property
+    def training_step(self) -> Global___EstimateTrainingStepRequest:
+        """As for `EstimateTrainingStep`."""
+
+    @_builtins.property
+    def link_comparison(self) -> Global___CompareLinksRequest:
+        """As for `CompareLinks`."""
+
+    @_builtins.property
+    def tp_projection(self) -> Global___ProjectTpSizesRequest:
+        """As for `ProjectTpSizes`."""
+
+    @_builtins.property
+    def memory_fit(self) -> _memory_pb2.CheckMemoryFitRequest:
+        """As for `CheckMemoryFit`."""
+
+    def __init__(
+        self,
+        *,
+        prefill: Global___EstimatePrefillRequest | None = ...,
+        decode: Global___EstimateDecodeRequest | None = ...,
+        collective: Global___EstimateCollectiveRequest | None = ...,
+        training_step: Global___EstimateTrainingStepRequest | None = ...,
+        link_comparison: Global___CompareLinksRequest | None = ...,
+        tp_projection: Global___ProjectTpSizesRequest | None = ...,
+        memory_fit: _memory_pb2.CheckMemoryFitRequest | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["collective", b"collective", "decode", b"decode", "link_comparison", b"link_comparison", "memory_fit", b"memory_fit", "prefill", b"prefill", "question", b"question", "tp_projection", b"tp_projection", "training_step", b"training_step"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collective", b"collective", "decode", b"decode", "link_comparison", b"link_comparison", "memory_fit", b"memory_fit", "prefill", b"prefill", "question", b"question", "tp_projection", b"tp_projection", "training_step", b"training_step"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_question: _TypeAlias = _typing.Literal["prefill", "decode", "collective", "training_step", "link_comparison", "tp_projection", "memory_fit"]  # noqa: Y015
+    _WhichOneofArgType_question: _TypeAlias = _typing.Literal["question", b"question"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_question) -> _WhichOneofReturnType_question | None: ...
+
+Global___BatchQuestion: _TypeAlias = BatchQuestion  # noqa: Y015
+
+@_typing.final
+class BatchEstimateResponse(_message.Message):
+    """Answers `BatchEstimate`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ANSWERS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def answers(self) -> _containers.RepeatedCompositeFieldContainer[Global___BatchAnswer]:
+        """`answers[i]` answers `questions[i]`."""
+
+    def __init__(
+        self,
+        *,
+        answers: _abc.Iterable[Global___BatchAnswer] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answers", b"answers"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchEstimateResponse: _TypeAlias = BatchEstimateResponse  # noqa: Y015
+
+@_typing.final
+class BatchAnswer(_message.Message):
+    """One answer of a batch."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ERROR_FIELD_NUMBER: _builtins.int
+    PREFILL_FIELD_NUMBER: _builtins.int
+    DECODE_FIELD_NUMBER: _builtins.int
+    COLLECTIVE_FIELD_NUMBER: _builtins.int
+    TRAINING_STEP_FIELD_NUMBER: _builtins.int
+    LINK_COMPARISON_FIELD_NUMBER: _builtins.int
+    TP_PROJECTION_FIELD_NUMBER: _builtins.int
+    MEMORY_FIT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def error(self) -> _status_pb2.Status:
+        """The status that the question alone would have ended with, details included."""
+
+    @_builtins.property
+    def prefill(self) -> Global___EstimatePrefillResponse:
+        """As of `EstimatePrefill`."""
+
+    @_builtins.property
+    def decode(self) -> Global___EstimateDecodeResponse:
+        """As of `EstimateDecode`."""
+
+    @_builtins.property
+    def collective(self) -> Global___EstimateCollectiveResponse:
+        """As of `EstimateCollective`."""
+
+    @_builtins.property
+    def training_step(self) -> Global___EstimateTrainingStepResponse:
+        """As of `EstimateTrainingStep`."""
+
+    @_builtins.property
+    def link_comparison(self) -> Global___CompareLinksResponse:
+        """As of `CompareLinks`."""
+
+    @_builtins.property
+    def tp_projection(self) -> Global___ProjectTpSizesResponse:
+        """As of `ProjectTpSizes`."""
+
+    @_builtins.property
+    def memory_fit(self) -> _memory_pb2.CheckMemoryFitResponse:
+        """As of `CheckMemoryFit`."""
+
+    def __init__(
+        self,
+        *,
+        error: _status_pb2.Status | None = ...,
+        prefill: Global___EstimatePrefillResponse | None = ...,
+        decode: Global___EstimateDecodeResponse | None = ...,
+        collective: Global___EstimateCollectiveResponse | None = ...,
+        training_step: Global___EstimateTrainingStepResponse | None = ...,
+        link_comparison: Global___CompareLinksResponse | None = ...,
+        tp_projection: Global___ProjectTpSizesResponse | None = ...,
+        memory_fit: _memory_pb2.CheckMemoryFitResponse | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "collective", b"collective", "decode", b"decode", "error", b"error", "link_comparison", b"link_comparison", "memory_fit", b"memory_fit", "prefill", b"prefill", "tp_projection", b"tp_projection", "training_step", b"training_step"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "collective", b"collective", "decode", b"decode", "error", b"error", "link_comparison", b"link_comparison", "memory_fit", b"memory_fit", "prefill", b"prefill", "tp_projection", b"tp_projection", "training_step", b"training_step"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_answer: _TypeAlias = _typing.Literal["error", "prefill", "decode", "collective", "training_step", "link_comparison", "tp_projection", "memory_fit"]  # noqa: Y015
+    _WhichOneofArgType_answer: _TypeAlias = _typing.Literal["answer", b"answer"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_answer) -> _WhichOneofReturnType_answer | None: ...
+
+Global___BatchAnswer: _TypeAlias = BatchAnswer  # noqa: Y015

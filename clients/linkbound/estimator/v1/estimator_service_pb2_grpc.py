@@ -4,6 +4,11 @@ import grpc
 import warnings
 
 from linkbound.estimator.v1 import estimator_service_pb2 as linkbound_dot_estimator_dot_v1_dot_estimator__service__pb2
+from linkbound.estimator.v1 import layout_pb2 as linkbound_dot_estimator_dot_v1_dot_layout__pb2
+from linkbound.estimator.v1 import memory_pb2 as linkbound_dot_estimator_dot_v1_dot_memory__pb2
+from linkbound.estimator.v1 import planning_pb2 as linkbound_dot_estimator_dot_v1_dot_planning__pb2
+from linkbound.estimator.v1 import sizing_pb2 as linkbound_dot_estimator_dot_v1_dot_sizing__pb2
+from linkbound.estimator.v1 import sweep_pb2 as linkbound_dot_estimator_dot_v1_dot_sweep__pb2
 
 GRPC_GENERATED_VERSION = '1.76.0'
 GRPC_VERSION = grpc.__version__
@@ -67,6 +72,46 @@ class EstimatorServiceStub(object):
                 request_serializer=linkbound_dot_estimator_dot_v1_dot_estimator__service__pb2.ProjectTpSizesRequest.SerializeToString,
                 response_deserializer=linkbound_dot_estimator_dot_v1_dot_estimator__service__pb2.ProjectTpSizesResponse.FromString,
                 _registered_method=True)
+        self.CheckMemoryFit = channel.unary_unary(
+                '/linkbound.estimator.v1.EstimatorService/CheckMemoryFit',
+                request_serializer=linkbound_dot_estimator_dot_v1_dot_memory__pb2.CheckMemoryFitRequest.SerializeToString,
+                response_deserializer=linkbound_dot_estimator_dot_v1_dot_memory__pb2.CheckMemoryFitResponse.FromString,
+                _registered_method=True)
+        self.CompareLayouts = channel.unary_unary(
+                '/linkbound.estimator.v1.EstimatorService/CompareLayouts',
+                request_serializer=linkbound_dot_estimator_dot_v1_dot_layout__pb2.CompareLayoutsRequest.SerializeToString,
+                response_deserializer=linkbound_dot_estimator_dot_v1_dot_layout__pb2.CompareLayoutsResponse.FromString,
+                _registered_method=True)
+        self.RecommendLayout = channel.unary_unary(
+                '/linkbound.estimator.v1.EstimatorService/RecommendLayout',
+                request_serializer=linkbound_dot_estimator_dot_v1_dot_layout__pb2.RecommendLayoutRequest.SerializeToString,
+                response_deserializer=linkbound_dot_estimator_dot_v1_dot_layout__pb2.RecommendLayoutResponse.FromString,
+                _registered_method=True)
+        self.FindSlowestLink = channel.unary_unary(
+                '/linkbound.estimator.v1.EstimatorService/FindSlowestLink',
+                request_serializer=linkbound_dot_estimator_dot_v1_dot_planning__pb2.FindSlowestLinkRequest.SerializeToString,
+                response_deserializer=linkbound_dot_estimator_dot_v1_dot_planning__pb2.FindSlowestLinkResponse.FromString,
+                _registered_method=True)
+        self.SizeCluster = channel.unary_unary(
+                '/linkbound.estimator.v1.EstimatorService/SizeCluster',
+                request_serializer=linkbound_dot_estimator_dot_v1_dot_sizing__pb2.SizeClusterRequest.SerializeToString,
+                response_deserializer=linkbound_dot_estimator_dot_v1_dot_sizing__pb2.SizeClusterResponse.FromString,
+                _registered_method=True)
+        self.CheckPlan = channel.unary_unary(
+                '/linkbound.estimator.v1.EstimatorService/CheckPlan',
+                request_serializer=linkbound_dot_estimator_dot_v1_dot_planning__pb2.CheckPlanRequest.SerializeToString,
+                response_deserializer=linkbound_dot_estimator_dot_v1_dot_planning__pb2.CheckPlanResponse.FromString,
+                _registered_method=True)
+        self.BatchEstimate = channel.unary_unary(
+                '/linkbound.estimator.v1.EstimatorService/BatchEstimate',
+                request_serializer=linkbound_dot_estimator_dot_v1_dot_estimator__service__pb2.BatchEstimateRequest.SerializeToString,
+                response_deserializer=linkbound_dot_estimator_dot_v1_dot_estimator__service__pb2.BatchEstimateResponse.FromString,
+                _registered_method=True)
+        self.StreamSweep = channel.unary_stream(
+                '/linkbound.estimator.v1.EstimatorService/StreamSweep',
+                request_serializer=linkbound_dot_estimator_dot_v1_dot_sweep__pb2.StreamSweepRequest.SerializeToString,
+                response_deserializer=linkbound_dot_estimator_dot_v1_dot_sweep__pb2.StreamSweepResponse.FromString,
+                _registered_method=True)
 
 
 class EstimatorServiceServicer(object):
@@ -90,14 +135,14 @@ class EstimatorServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def EstimateCollective(self, request, context):
-        """Bytes and bandwidth bound of one collective. Errors: INVALID_ARGUMENT.
+        """Bytes, time and bandwidth of one collective. Errors: INVALID_ARGUMENT, NOT_FOUND (CALIBRATION_NOT_FOUND).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def EstimateTrainingStep(self, request, context):
-        """Gradient exchange of data-parallel training. Errors: INVALID_ARGUMENT.
+        """Exchange of data-parallel training. Errors: INVALID_ARGUMENT, NOT_FOUND (CALIBRATION_NOT_FOUND).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -112,6 +157,66 @@ class EstimatorServiceServicer(object):
 
     def ProjectTpSizes(self, request, context):
         """One prompt workload over several tensor-parallel sizes. Errors: INVALID_ARGUMENT, NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CheckMemoryFit(self, request, context):
+        """What a model and its requests need in memory, and whether it is there. Not fitting is an answer. Errors:
+        INVALID_ARGUMENT, NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CompareLayouts(self, request, context):
+        """Every way to cut one instance of a model over the same nodes. Errors: INVALID_ARGUMENT, NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RecommendLayout(self, request, context):
+        """How to run a model on the nodes at hand: one large instance or several smaller ones. Errors: INVALID_ARGUMENT,
+        NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def FindSlowestLink(self, request, context):
+        """The slowest link that keeps a TTFT target. Errors: INVALID_ARGUMENT, NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SizeCluster(self, request, context):
+        """Switches and cables for a number of nodes at a rate, best first. Errors: INVALID_ARGUMENT, NOT_FOUND
+        (SWITCH_NOT_FOUND).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CheckPlan(self, request, context):
+        """The planning checklist, answered for one case. Errors: INVALID_ARGUMENT, NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def BatchEstimate(self, request, context):
+        """Many estimates in one call; each has an answer or a status of its own. Errors: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def StreamSweep(self, request, context):
+        """One question over up to 4 axes, as columns in the order of an index. A call that breaks is resumed with
+        `start_index`. Errors: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (SWEEPS_UNAVAILABLE: NumPy is missing).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -149,6 +254,46 @@ def add_EstimatorServiceServicer_to_server(servicer, server):
                     servicer.ProjectTpSizes,
                     request_deserializer=linkbound_dot_estimator_dot_v1_dot_estimator__service__pb2.ProjectTpSizesRequest.FromString,
                     response_serializer=linkbound_dot_estimator_dot_v1_dot_estimator__service__pb2.ProjectTpSizesResponse.SerializeToString,
+            ),
+            'CheckMemoryFit': grpc.unary_unary_rpc_method_handler(
+                    servicer.CheckMemoryFit,
+                    request_deserializer=linkbound_dot_estimator_dot_v1_dot_memory__pb2.CheckMemoryFitRequest.FromString,
+                    response_serializer=linkbound_dot_estimator_dot_v1_dot_memory__pb2.CheckMemoryFitResponse.SerializeToString,
+            ),
+            'CompareLayouts': grpc.unary_unary_rpc_method_handler(
+                    servicer.CompareLayouts,
+                    request_deserializer=linkbound_dot_estimator_dot_v1_dot_layout__pb2.CompareLayoutsRequest.FromString,
+                    response_serializer=linkbound_dot_estimator_dot_v1_dot_layout__pb2.CompareLayoutsResponse.SerializeToString,
+            ),
+            'RecommendLayout': grpc.unary_unary_rpc_method_handler(
+                    servicer.RecommendLayout,
+                    request_deserializer=linkbound_dot_estimator_dot_v1_dot_layout__pb2.RecommendLayoutRequest.FromString,
+                    response_serializer=linkbound_dot_estimator_dot_v1_dot_layout__pb2.RecommendLayoutResponse.SerializeToString,
+            ),
+            'FindSlowestLink': grpc.unary_unary_rpc_method_handler(
+                    servicer.FindSlowestLink,
+                    request_deserializer=linkbound_dot_estimator_dot_v1_dot_planning__pb2.FindSlowestLinkRequest.FromString,
+                    response_serializer=linkbound_dot_estimator_dot_v1_dot_planning__pb2.FindSlowestLinkResponse.SerializeToString,
+            ),
+            'SizeCluster': grpc.unary_unary_rpc_method_handler(
+                    servicer.SizeCluster,
+                    request_deserializer=linkbound_dot_estimator_dot_v1_dot_sizing__pb2.SizeClusterRequest.FromString,
+                    response_serializer=linkbound_dot_estimator_dot_v1_dot_sizing__pb2.SizeClusterResponse.SerializeToString,
+            ),
+            'CheckPlan': grpc.unary_unary_rpc_method_handler(
+                    servicer.CheckPlan,
+                    request_deserializer=linkbound_dot_estimator_dot_v1_dot_planning__pb2.CheckPlanRequest.FromString,
+                    response_serializer=linkbound_dot_estimator_dot_v1_dot_planning__pb2.CheckPlanResponse.SerializeToString,
+            ),
+            'BatchEstimate': grpc.unary_unary_rpc_method_handler(
+                    servicer.BatchEstimate,
+                    request_deserializer=linkbound_dot_estimator_dot_v1_dot_estimator__service__pb2.BatchEstimateRequest.FromString,
+                    response_serializer=linkbound_dot_estimator_dot_v1_dot_estimator__service__pb2.BatchEstimateResponse.SerializeToString,
+            ),
+            'StreamSweep': grpc.unary_stream_rpc_method_handler(
+                    servicer.StreamSweep,
+                    request_deserializer=linkbound_dot_estimator_dot_v1_dot_sweep__pb2.StreamSweepRequest.FromString,
+                    response_serializer=linkbound_dot_estimator_dot_v1_dot_sweep__pb2.StreamSweepResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -316,6 +461,222 @@ class EstimatorService(object):
             '/linkbound.estimator.v1.EstimatorService/ProjectTpSizes',
             linkbound_dot_estimator_dot_v1_dot_estimator__service__pb2.ProjectTpSizesRequest.SerializeToString,
             linkbound_dot_estimator_dot_v1_dot_estimator__service__pb2.ProjectTpSizesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CheckMemoryFit(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkbound.estimator.v1.EstimatorService/CheckMemoryFit',
+            linkbound_dot_estimator_dot_v1_dot_memory__pb2.CheckMemoryFitRequest.SerializeToString,
+            linkbound_dot_estimator_dot_v1_dot_memory__pb2.CheckMemoryFitResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CompareLayouts(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkbound.estimator.v1.EstimatorService/CompareLayouts',
+            linkbound_dot_estimator_dot_v1_dot_layout__pb2.CompareLayoutsRequest.SerializeToString,
+            linkbound_dot_estimator_dot_v1_dot_layout__pb2.CompareLayoutsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RecommendLayout(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkbound.estimator.v1.EstimatorService/RecommendLayout',
+            linkbound_dot_estimator_dot_v1_dot_layout__pb2.RecommendLayoutRequest.SerializeToString,
+            linkbound_dot_estimator_dot_v1_dot_layout__pb2.RecommendLayoutResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FindSlowestLink(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkbound.estimator.v1.EstimatorService/FindSlowestLink',
+            linkbound_dot_estimator_dot_v1_dot_planning__pb2.FindSlowestLinkRequest.SerializeToString,
+            linkbound_dot_estimator_dot_v1_dot_planning__pb2.FindSlowestLinkResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SizeCluster(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkbound.estimator.v1.EstimatorService/SizeCluster',
+            linkbound_dot_estimator_dot_v1_dot_sizing__pb2.SizeClusterRequest.SerializeToString,
+            linkbound_dot_estimator_dot_v1_dot_sizing__pb2.SizeClusterResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CheckPlan(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkbound.estimator.v1.EstimatorService/CheckPlan',
+            linkbound_dot_estimator_dot_v1_dot_planning__pb2.CheckPlanRequest.SerializeToString,
+            linkbound_dot_estimator_dot_v1_dot_planning__pb2.CheckPlanResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def BatchEstimate(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkbound.estimator.v1.EstimatorService/BatchEstimate',
+            linkbound_dot_estimator_dot_v1_dot_estimator__service__pb2.BatchEstimateRequest.SerializeToString,
+            linkbound_dot_estimator_dot_v1_dot_estimator__service__pb2.BatchEstimateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def StreamSweep(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/linkbound.estimator.v1.EstimatorService/StreamSweep',
+            linkbound_dot_estimator_dot_v1_dot_sweep__pb2.StreamSweepRequest.SerializeToString,
+            linkbound_dot_estimator_dot_v1_dot_sweep__pb2.StreamSweepResponse.FromString,
             options,
             channel_credentials,
             insecure,

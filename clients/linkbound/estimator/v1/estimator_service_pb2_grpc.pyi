@@ -6,6 +6,11 @@ isort:skip_file
 from collections import abc as _abc
 from grpc import aio as _aio
 from linkbound.estimator.v1 import estimator_service_pb2 as _estimator_service_pb2
+from linkbound.estimator.v1 import layout_pb2 as _layout_pb2
+from linkbound.estimator.v1 import memory_pb2 as _memory_pb2
+from linkbound.estimator.v1 import planning_pb2 as _planning_pb2
+from linkbound.estimator.v1 import sizing_pb2 as _sizing_pb2
+from linkbound.estimator.v1 import sweep_pb2 as _sweep_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys
@@ -41,13 +46,37 @@ class EstimatorServiceStub:
     EstimateDecode: _grpc.UnaryUnaryMultiCallable[_estimator_service_pb2.EstimateDecodeRequest, _estimator_service_pb2.EstimateDecodeResponse]
     """Bytes, pass floor and traffic while tokens are generated. Errors: INVALID_ARGUMENT, NOT_FOUND."""
     EstimateCollective: _grpc.UnaryUnaryMultiCallable[_estimator_service_pb2.EstimateCollectiveRequest, _estimator_service_pb2.EstimateCollectiveResponse]
-    """Bytes and bandwidth bound of one collective. Errors: INVALID_ARGUMENT."""
+    """Bytes, time and bandwidth of one collective. Errors: INVALID_ARGUMENT, NOT_FOUND (CALIBRATION_NOT_FOUND)."""
     EstimateTrainingStep: _grpc.UnaryUnaryMultiCallable[_estimator_service_pb2.EstimateTrainingStepRequest, _estimator_service_pb2.EstimateTrainingStepResponse]
-    """Gradient exchange of data-parallel training. Errors: INVALID_ARGUMENT."""
+    """Exchange of data-parallel training. Errors: INVALID_ARGUMENT, NOT_FOUND (CALIBRATION_NOT_FOUND)."""
     CompareLinks: _grpc.UnaryUnaryMultiCallable[_estimator_service_pb2.CompareLinksRequest, _estimator_service_pb2.CompareLinksResponse]
     """One workload over two links. Errors: INVALID_ARGUMENT, NOT_FOUND."""
     ProjectTpSizes: _grpc.UnaryUnaryMultiCallable[_estimator_service_pb2.ProjectTpSizesRequest, _estimator_service_pb2.ProjectTpSizesResponse]
     """One prompt workload over several tensor-parallel sizes. Errors: INVALID_ARGUMENT, NOT_FOUND."""
+    CheckMemoryFit: _grpc.UnaryUnaryMultiCallable[_memory_pb2.CheckMemoryFitRequest, _memory_pb2.CheckMemoryFitResponse]
+    """What a model and its requests need in memory, and whether it is there. Not fitting is an answer. Errors:
+    INVALID_ARGUMENT, NOT_FOUND.
+    """
+    CompareLayouts: _grpc.UnaryUnaryMultiCallable[_layout_pb2.CompareLayoutsRequest, _layout_pb2.CompareLayoutsResponse]
+    """Every way to cut one instance of a model over the same nodes. Errors: INVALID_ARGUMENT, NOT_FOUND."""
+    RecommendLayout: _grpc.UnaryUnaryMultiCallable[_layout_pb2.RecommendLayoutRequest, _layout_pb2.RecommendLayoutResponse]
+    """How to run a model on the nodes at hand: one large instance or several smaller ones. Errors: INVALID_ARGUMENT,
+    NOT_FOUND.
+    """
+    FindSlowestLink: _grpc.UnaryUnaryMultiCallable[_planning_pb2.FindSlowestLinkRequest, _planning_pb2.FindSlowestLinkResponse]
+    """The slowest link that keeps a TTFT target. Errors: INVALID_ARGUMENT, NOT_FOUND."""
+    SizeCluster: _grpc.UnaryUnaryMultiCallable[_sizing_pb2.SizeClusterRequest, _sizing_pb2.SizeClusterResponse]
+    """Switches and cables for a number of nodes at a rate, best first. Errors: INVALID_ARGUMENT, NOT_FOUND
+    (SWITCH_NOT_FOUND).
+    """
+    CheckPlan: _grpc.UnaryUnaryMultiCallable[_planning_pb2.CheckPlanRequest, _planning_pb2.CheckPlanResponse]
+    """The planning checklist, answered for one case. Errors: INVALID_ARGUMENT, NOT_FOUND."""
+    BatchEstimate: _grpc.UnaryUnaryMultiCallable[_estimator_service_pb2.BatchEstimateRequest, _estimator_service_pb2.BatchEstimateResponse]
+    """Many estimates in one call; each has an answer or a status of its own. Errors: INVALID_ARGUMENT."""
+    StreamSweep: _grpc.UnaryStreamMultiCallable[_sweep_pb2.StreamSweepRequest, _sweep_pb2.StreamSweepResponse]
+    """One question over up to 4 axes, as columns in the order of an index. A call that breaks is resumed with
+    `start_index`. Errors: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (SWEEPS_UNAVAILABLE: NumPy is missing).
+    """
 
 @_typing.type_check_only
 class EstimatorServiceAsyncStub(EstimatorServiceStub):
@@ -62,13 +91,37 @@ class EstimatorServiceAsyncStub(EstimatorServiceStub):
     EstimateDecode: _aio.UnaryUnaryMultiCallable[_estimator_service_pb2.EstimateDecodeRequest, _estimator_service_pb2.EstimateDecodeResponse]  # type: ignore[assignment]
     """Bytes, pass floor and traffic while tokens are generated. Errors: INVALID_ARGUMENT, NOT_FOUND."""
     EstimateCollective: _aio.UnaryUnaryMultiCallable[_estimator_service_pb2.EstimateCollectiveRequest, _estimator_service_pb2.EstimateCollectiveResponse]  # type: ignore[assignment]
-    """Bytes and bandwidth bound of one collective. Errors: INVALID_ARGUMENT."""
+    """Bytes, time and bandwidth of one collective. Errors: INVALID_ARGUMENT, NOT_FOUND (CALIBRATION_NOT_FOUND)."""
     EstimateTrainingStep: _aio.UnaryUnaryMultiCallable[_estimator_service_pb2.EstimateTrainingStepRequest, _estimator_service_pb2.EstimateTrainingStepResponse]  # type: ignore[assignment]
-    """Gradient exchange of data-parallel training. Errors: INVALID_ARGUMENT."""
+    """Exchange of data-parallel training. Errors: INVALID_ARGUMENT, NOT_FOUND (CALIBRATION_NOT_FOUND)."""
     CompareLinks: _aio.UnaryUnaryMultiCallable[_estimator_service_pb2.CompareLinksRequest, _estimator_service_pb2.CompareLinksResponse]  # type: ignore[assignment]
     """One workload over two links. Errors: INVALID_ARGUMENT, NOT_FOUND."""
     ProjectTpSizes: _aio.UnaryUnaryMultiCallable[_estimator_service_pb2.ProjectTpSizesRequest, _estimator_service_pb2.ProjectTpSizesResponse]  # type: ignore[assignment]
     """One prompt workload over several tensor-parallel sizes. Errors: INVALID_ARGUMENT, NOT_FOUND."""
+    CheckMemoryFit: _aio.UnaryUnaryMultiCallable[_memory_pb2.CheckMemoryFitRequest, _memory_pb2.CheckMemoryFitResponse]  # type: ignore[assignment]
+    """What a model and its requests need in memory, and whether it is there. Not fitting is an answer. Errors:
+    INVALID_ARGUMENT, NOT_FOUND.
+    """
+    CompareLayouts: _aio.UnaryUnaryMultiCallable[_layout_pb2.CompareLayoutsRequest, _layout_pb2.CompareLayoutsResponse]  # type: ignore[assignment]
+    """Every way to cut one instance of a model over the same nodes. Errors: INVALID_ARGUMENT, NOT_FOUND."""
+    RecommendLayout: _aio.UnaryUnaryMultiCallable[_layout_pb2.RecommendLayoutRequest, _layout_pb2.RecommendLayoutResponse]  # type: ignore[assignment]
+    """How to run a model on the nodes at hand: one large instance or several smaller ones. Errors: INVALID_ARGUMENT,
+    NOT_FOUND.
+    """
+    FindSlowestLink: _aio.UnaryUnaryMultiCallable[_planning_pb2.FindSlowestLinkRequest, _planning_pb2.FindSlowestLinkResponse]  # type: ignore[assignment]
+    """The slowest link that keeps a TTFT target. Errors: INVALID_ARGUMENT, NOT_FOUND."""
+    SizeCluster: _aio.UnaryUnaryMultiCallable[_sizing_pb2.SizeClusterRequest, _sizing_pb2.SizeClusterResponse]  # type: ignore[assignment]
+    """Switches and cables for a number of nodes at a rate, best first. Errors: INVALID_ARGUMENT, NOT_FOUND
+    (SWITCH_NOT_FOUND).
+    """
+    CheckPlan: _aio.UnaryUnaryMultiCallable[_planning_pb2.CheckPlanRequest, _planning_pb2.CheckPlanResponse]  # type: ignore[assignment]
+    """The planning checklist, answered for one case. Errors: INVALID_ARGUMENT, NOT_FOUND."""
+    BatchEstimate: _aio.UnaryUnaryMultiCallable[_estimator_service_pb2.BatchEstimateRequest, _estimator_service_pb2.BatchEstimateResponse]  # type: ignore[assignment]
+    """Many estimates in one call; each has an answer or a status of its own. Errors: INVALID_ARGUMENT."""
+    StreamSweep: _aio.UnaryStreamMultiCallable[_sweep_pb2.StreamSweepRequest, _sweep_pb2.StreamSweepResponse]  # type: ignore[assignment]
+    """One question over up to 4 axes, as columns in the order of an index. A call that breaks is resumed with
+    `start_index`. Errors: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (SWEEPS_UNAVAILABLE: NumPy is missing).
+    """
 
 class EstimatorServiceServicer(metaclass=_abc_1.ABCMeta):
     """Answers from a model's architecture, the engine's settings and the link alone. Every method is a pure function of
@@ -98,7 +151,7 @@ class EstimatorServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _estimator_service_pb2.EstimateCollectiveRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_estimator_service_pb2.EstimateCollectiveResponse, _abc.Awaitable[_estimator_service_pb2.EstimateCollectiveResponse]]:
-        """Bytes and bandwidth bound of one collective. Errors: INVALID_ARGUMENT."""
+        """Bytes, time and bandwidth of one collective. Errors: INVALID_ARGUMENT, NOT_FOUND (CALIBRATION_NOT_FOUND)."""
 
     @_abc_1.abstractmethod
     def EstimateTrainingStep(
@@ -106,7 +159,7 @@ class EstimatorServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _estimator_service_pb2.EstimateTrainingStepRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_estimator_service_pb2.EstimateTrainingStepResponse, _abc.Awaitable[_estimator_service_pb2.EstimateTrainingStepResponse]]:
-        """Gradient exchange of data-parallel training. Errors: INVALID_ARGUMENT."""
+        """Exchange of data-parallel training. Errors: INVALID_ARGUMENT, NOT_FOUND (CALIBRATION_NOT_FOUND)."""
 
     @_abc_1.abstractmethod
     def CompareLinks(
@@ -123,5 +176,77 @@ class EstimatorServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_estimator_service_pb2.ProjectTpSizesResponse, _abc.Awaitable[_estimator_service_pb2.ProjectTpSizesResponse]]:
         """One prompt workload over several tensor-parallel sizes. Errors: INVALID_ARGUMENT, NOT_FOUND."""
+
+    @_abc_1.abstractmethod
+    def CheckMemoryFit(
+        self,
+        request: _memory_pb2.CheckMemoryFitRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_pb2.CheckMemoryFitResponse, _abc.Awaitable[_memory_pb2.CheckMemoryFitResponse]]:
+        """What a model and its requests need in memory, and whether it is there. Not fitting is an answer. Errors:
+        INVALID_ARGUMENT, NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def CompareLayouts(
+        self,
+        request: _layout_pb2.CompareLayoutsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_layout_pb2.CompareLayoutsResponse, _abc.Awaitable[_layout_pb2.CompareLayoutsResponse]]:
+        """Every way to cut one instance of a model over the same nodes. Errors: INVALID_ARGUMENT, NOT_FOUND."""
+
+    @_abc_1.abstractmethod
+    def RecommendLayout(
+        self,
+        request: _layout_pb2.RecommendLayoutRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_layout_pb2.RecommendLayoutResponse, _abc.Awaitable[_layout_pb2.RecommendLayoutResponse]]:
+        """How to run a model on the nodes at hand: one large instance or several smaller ones. Errors: INVALID_ARGUMENT,
+        NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def FindSlowestLink(
+        self,
+        request: _planning_pb2.FindSlowestLinkRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_planning_pb2.FindSlowestLinkResponse, _abc.Awaitable[_planning_pb2.FindSlowestLinkResponse]]:
+        """The slowest link that keeps a TTFT target. Errors: INVALID_ARGUMENT, NOT_FOUND."""
+
+    @_abc_1.abstractmethod
+    def SizeCluster(
+        self,
+        request: _sizing_pb2.SizeClusterRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_sizing_pb2.SizeClusterResponse, _abc.Awaitable[_sizing_pb2.SizeClusterResponse]]:
+        """Switches and cables for a number of nodes at a rate, best first. Errors: INVALID_ARGUMENT, NOT_FOUND
+        (SWITCH_NOT_FOUND).
+        """
+
+    @_abc_1.abstractmethod
+    def CheckPlan(
+        self,
+        request: _planning_pb2.CheckPlanRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_planning_pb2.CheckPlanResponse, _abc.Awaitable[_planning_pb2.CheckPlanResponse]]:
+        """The planning checklist, answered for one case. Errors: INVALID_ARGUMENT, NOT_FOUND."""
+
+    @_abc_1.abstractmethod
+    def BatchEstimate(
+        self,
+        request: _estimator_service_pb2.BatchEstimateRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_estimator_service_pb2.BatchEstimateResponse, _abc.Awaitable[_estimator_service_pb2.BatchEstimateResponse]]:
+        """Many estimates in one call; each has an answer or a status of its own. Errors: INVALID_ARGUMENT."""
+
+    @_abc_1.abstractmethod
+    def StreamSweep(
+        self,
+        request: _sweep_pb2.StreamSweepRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_sweep_pb2.StreamSweepResponse], _abc.AsyncIterator[_sweep_pb2.StreamSweepResponse]]:
+        """One question over up to 4 axes, as columns in the order of an index. A call that breaks is resumed with
+        `start_index`. Errors: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (SWEEPS_UNAVAILABLE: NumPy is missing).
+        """
 
 def add_EstimatorServiceServicer_to_server(servicer: EstimatorServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

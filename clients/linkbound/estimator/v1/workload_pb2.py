@@ -24,15 +24,19 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%linkbound/estimator/v1/workload.proto\x12\x16linkbound.estimator.v1\"\xc3\x01\n\x0fPrefillWorkload\x12\r\n\x05model\x18\x01 \x01(\t\x12\x1c\n\x14tensor_parallel_size\x18\x02 \x01(\x05\x12\x15\n\rprompt_tokens\x18\x03 \x01(\x03\x12\x1a\n\rrequest_count\x18\x04 \x01(\x05H\x00\x88\x01\x01\x12#\n\x16max_num_batched_tokens\x18\x05 \x01(\x03H\x01\x88\x01\x01\x42\x10\n\x0e_request_countB\x19\n\x17_max_num_batched_tokens\"\xdc\x01\n\x0e\x44\x65\x63odeWorkload\x12\r\n\x05model\x18\x01 \x01(\t\x12\x1c\n\x14tensor_parallel_size\x18\x02 \x01(\x05\x12\x1a\n\rrequest_count\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x19\n\x11\x64raft_token_count\x18\x04 \x01(\x05\x12%\n\x18\x61\x63\x63\x65ptance_length_tokens\x18\x05 \x01(\x01H\x01\x88\x01\x01\x12\x10\n\x08hardware\x18\x06 \x01(\tB\x10\n\x0e_request_countB\x1b\n\x19_acceptance_length_tokensb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%linkbound/estimator/v1/workload.proto\x12\x16linkbound.estimator.v1\"\xe8\x03\n\x0fPrefillWorkload\x12\r\n\x05model\x18\x01 \x01(\t\x12\x1c\n\x14tensor_parallel_size\x18\x02 \x01(\x05\x12\x15\n\rprompt_tokens\x18\x03 \x01(\x03\x12\x1a\n\rrequest_count\x18\x04 \x01(\x05H\x00\x88\x01\x01\x12#\n\x16max_num_batched_tokens\x18\x05 \x01(\x03H\x01\x88\x01\x01\x12#\n\x16pipeline_parallel_size\x18\x06 \x01(\x05H\x02\x88\x01\x01\x12\x1f\n\x12\x64\x61ta_parallel_size\x18\x07 \x01(\x05H\x03\x88\x01\x01\x12\x45\n\x12\x65xpert_parallelism\x18\x08 \x01(\x0e\x32).linkbound.estimator.v1.ExpertParallelism\x12\x19\n\x11sequence_parallel\x18\t \x01(\x08\x12\x1b\n\x0eranks_per_node\x18\n \x01(\x05H\x04\x88\x01\x01\x12\x19\n\x11model_config_json\x18\x0b \x01(\tB\x10\n\x0e_request_countB\x19\n\x17_max_num_batched_tokensB\x19\n\x17_pipeline_parallel_sizeB\x15\n\x13_data_parallel_sizeB\x11\n\x0f_ranks_per_node\"\xb1\x04\n\x0e\x44\x65\x63odeWorkload\x12\r\n\x05model\x18\x01 \x01(\t\x12\x1c\n\x14tensor_parallel_size\x18\x02 \x01(\x05\x12\x1a\n\rrequest_count\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x19\n\x11\x64raft_token_count\x18\x04 \x01(\x05\x12%\n\x18\x61\x63\x63\x65ptance_length_tokens\x18\x05 \x01(\x01H\x01\x88\x01\x01\x12\x10\n\x08hardware\x18\x06 \x01(\t\x12#\n\x16pipeline_parallel_size\x18\x07 \x01(\x05H\x02\x88\x01\x01\x12\x1f\n\x12\x64\x61ta_parallel_size\x18\x08 \x01(\x05H\x03\x88\x01\x01\x12\x45\n\x12\x65xpert_parallelism\x18\t \x01(\x0e\x32).linkbound.estimator.v1.ExpertParallelism\x12\x19\n\x11sequence_parallel\x18\n \x01(\x08\x12\x1b\n\x0eranks_per_node\x18\x0b \x01(\x05H\x04\x88\x01\x01\x12\x19\n\x11model_config_json\x18\x0c \x01(\t\x12\x1b\n\x0e\x63ontext_tokens\x18\r \x01(\x03H\x05\x88\x01\x01\x42\x10\n\x0e_request_countB\x1b\n\x19_acceptance_length_tokensB\x19\n\x17_pipeline_parallel_sizeB\x15\n\x13_data_parallel_sizeB\x11\n\x0f_ranks_per_nodeB\x11\n\x0f_context_tokens\"\xe4\x01\n\x0eParallelLayout\x12\x1c\n\x14tensor_parallel_size\x18\x01 \x01(\x05\x12\x1e\n\x16pipeline_parallel_size\x18\x02 \x01(\x05\x12\x1a\n\x12\x64\x61ta_parallel_size\x18\x03 \x01(\x05\x12\x45\n\x12\x65xpert_parallelism\x18\x04 \x01(\x0e\x32).linkbound.estimator.v1.ExpertParallelism\x12\x19\n\x11sequence_parallel\x18\x05 \x01(\x08\x12\x16\n\x0eranks_per_node\x18\x06 \x01(\x05*\xa0\x01\n\x11\x45xpertParallelism\x12\"\n\x1e\x45XPERT_PARALLELISM_UNSPECIFIED\x10\x00\x12!\n\x1d\x45XPERT_PARALLELISM_ALL_REDUCE\x10\x01\x12!\n\x1d\x45XPERT_PARALLELISM_ALL_GATHER\x10\x02\x12!\n\x1d\x45XPERT_PARALLELISM_ALL_TO_ALL\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'linkbound.estimator.v1.workload_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_EXPERTPARALLELISM']._serialized_start=1352
+  _globals['_EXPERTPARALLELISM']._serialized_end=1512
   _globals['_PREFILLWORKLOAD']._serialized_start=66
-  _globals['_PREFILLWORKLOAD']._serialized_end=261
-  _globals['_DECODEWORKLOAD']._serialized_start=264
-  _globals['_DECODEWORKLOAD']._serialized_end=484
+  _globals['_PREFILLWORKLOAD']._serialized_end=554
+  _globals['_DECODEWORKLOAD']._serialized_start=557
+  _globals['_DECODEWORKLOAD']._serialized_end=1118
+  _globals['_PARALLELLAYOUT']._serialized_start=1121
+  _globals['_PARALLELLAYOUT']._serialized_end=1349
 # @@protoc_insertion_point(module_scope)

@@ -5,20 +5,49 @@ isort:skip_file
 
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
 
-if sys.version_info >= (3, 10):
-    from typing import TypeAlias as _TypeAlias
+if sys.version_info >= (3, 11):
+    from typing import TypeAlias as _TypeAlias, Never as _Never
 else:
-    from typing_extensions import TypeAlias as _TypeAlias
+    from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _ExpertParallelism:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ExpertParallelismEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ExpertParallelism.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    EXPERT_PARALLELISM_UNSPECIFIED: _ExpertParallelism.ValueType  # 0
+    """Every rank of a tensor-parallel group holds a slice of every expert."""
+    EXPERT_PARALLELISM_ALL_REDUCE: _ExpertParallelism.ValueType  # 1
+    """Every rank of a tensor-parallel group holds whole experts; the sum over the ranks stays one all-reduce."""
+    EXPERT_PARALLELISM_ALL_GATHER: _ExpertParallelism.ValueType  # 2
+    """Attention runs data parallel; tokens are gathered from every rank and their results scattered back."""
+    EXPERT_PARALLELISM_ALL_TO_ALL: _ExpertParallelism.ValueType  # 3
+    """Attention runs data parallel; each token is sent to the ranks of its experts alone."""
+
+class ExpertParallelism(_ExpertParallelism, metaclass=_ExpertParallelismEnumTypeWrapper):
+    """How routed experts are spread, and what that puts on the network. Values may be added."""
+
+EXPERT_PARALLELISM_UNSPECIFIED: ExpertParallelism.ValueType  # 0
+"""Every rank of a tensor-parallel group holds a slice of every expert."""
+EXPERT_PARALLELISM_ALL_REDUCE: ExpertParallelism.ValueType  # 1
+"""Every rank of a tensor-parallel group holds whole experts; the sum over the ranks stays one all-reduce."""
+EXPERT_PARALLELISM_ALL_GATHER: ExpertParallelism.ValueType  # 2
+"""Attention runs data parallel; tokens are gathered from every rank and their results scattered back."""
+EXPERT_PARALLELISM_ALL_TO_ALL: ExpertParallelism.ValueType  # 3
+"""Attention runs data parallel; each token is sent to the ranks of its experts alone."""
+Global___ExpertParallelism: _TypeAlias = ExpertParallelism  # noqa: Y015
+
 @_typing.final
 class PrefillWorkload(_message.Message):
-    """Prompts that are processed by one tensor-parallel group."""
+    """Prompts that are processed by one instance of a model."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -27,16 +56,36 @@ class PrefillWorkload(_message.Message):
     PROMPT_TOKENS_FIELD_NUMBER: _builtins.int
     REQUEST_COUNT_FIELD_NUMBER: _builtins.int
     MAX_NUM_BATCHED_TOKENS_FIELD_NUMBER: _builtins.int
+    PIPELINE_PARALLEL_SIZE_FIELD_NUMBER: _builtins.int
+    DATA_PARALLEL_SIZE_FIELD_NUMBER: _builtins.int
+    EXPERT_PARALLELISM_FIELD_NUMBER: _builtins.int
+    SEQUENCE_PARALLEL_FIELD_NUMBER: _builtins.int
+    RANKS_PER_NODE_FIELD_NUMBER: _builtins.int
+    MODEL_CONFIG_JSON_FIELD_NUMBER: _builtins.int
     model: _builtins.str
-    """Model of the catalogue, `models/{model}`; the bare id is accepted. Unknown: NOT_FOUND with near names."""
+    """Model of the catalogue, `models/{model}`; the bare id is accepted. Unknown: NOT_FOUND with near names. Empty with
+    `model_config_json`.
+    """
     tensor_parallel_size: _builtins.int
-    """Ranks of the group, 1 to 4096; must divide the attention heads."""
+    """Ranks of a tensor-parallel group, 1 to 4096; must divide the attention heads."""
     prompt_tokens: _builtins.int
     """Tokens of each prompt, 1 to 10^9. Times `request_count` at most 10^11."""
     request_count: _builtins.int
     """Prompts that arrive together, 1 to 100000. Absent: 1."""
     max_num_batched_tokens: _builtins.int
     """Tokens that the engine puts into one pass at most, 1 to 10^9. Absent: figures of one pass are left out."""
+    pipeline_parallel_size: _builtins.int
+    """Pipeline stages, 1 to 4096. Absent: 1."""
+    data_parallel_size: _builtins.int
+    """Attention groups that share one set of experts, 1 to 4096. Absent: 1."""
+    expert_parallelism: Global___ExpertParallelism.ValueType
+    """How routed experts are spread. Unspecified: every rank holds a slice of every expert."""
+    sequence_parallel: _builtins.bool
+    """Whether each all-reduce runs as a reduce-scatter and an all-gather."""
+    ranks_per_node: _builtins.int
+    """Ranks in one node, 1 to 64. Absent: 1. Above 1 the request needs an `inner_link`."""
+    model_config_json: _builtins.str
+    """Contents of a Hugging Face `config.json` in place of `model`, at most 4 MiB."""
     def __init__(
         self,
         *,
@@ -45,17 +94,35 @@ class PrefillWorkload(_message.Message):
         prompt_tokens: _builtins.int = ...,
         request_count: _builtins.int | None = ...,
         max_num_batched_tokens: _builtins.int | None = ...,
+        pipeline_parallel_size: _builtins.int | None = ...,
+        data_parallel_size: _builtins.int | None = ...,
+        expert_parallelism: Global___ExpertParallelism.ValueType = ...,
+        sequence_parallel: _builtins.bool = ...,
+        ranks_per_node: _builtins.int | None = ...,
+        model_config_json: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_num_batched_tokens", b"_max_num_batched_tokens", "_request_count", b"_request_count", "max_num_batched_tokens", b"max_num_batched_tokens", "request_count", b"request_count"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_data_parallel_size", b"_data_parallel_size", "_max_num_batched_tokens", b"_max_num_batched_tokens", "_pipeline_parallel_size", b"_pipeline_parallel_size", "_ranks_per_node", b"_ranks_per_node", "_request_count", b"_request_count", "data_parallel_size", b"data_parallel_size", "max_num_batched_tokens", b"max_num_batched_tokens", "pipeline_parallel_size", b"pipeline_parallel_size", "ranks_per_node", b"ranks_per_node", "request_count", b"request_count"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_num_batched_tokens", b"_max_num_batched_tokens", "_request_count", b"_request_count", "max_num_batched_tokens", b"max_num_batched_tokens", "model", b"model", "prompt_tokens", b"prompt_tokens", "request_count", b"request_count", "tensor_parallel_size", b"tensor_parallel_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_data_parallel_size", b"_data_parallel_size", "_max_num_batched_tokens", b"_max_num_batched_tokens", "_pipeline_parallel_size", b"_pipeline_parallel_size", "_ranks_per_node", b"_ranks_per_node", "_request_count", b"_request_count", "data_parallel_size", b"data_parallel_size", "expert_parallelism", b"expert_parallelism", "max_num_batched_tokens", b"max_num_batched_tokens", "model", b"model", "model_config_json", b"model_config_json", "pipeline_parallel_size", b"pipeline_parallel_size", "prompt_tokens", b"prompt_tokens", "ranks_per_node", b"ranks_per_node", "request_count", b"request_count", "sequence_parallel", b"sequence_parallel", "tensor_parallel_size", b"tensor_parallel_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__data_parallel_size: _TypeAlias = _typing.Literal["data_parallel_size"]  # noqa: Y015
+    _WhichOneofArgType__data_parallel_size: _TypeAlias = _typing.Literal["_data_parallel_size", b"_data_parallel_size"]  # noqa: Y015
     _WhichOneofReturnType__max_num_batched_tokens: _TypeAlias = _typing.Literal["max_num_batched_tokens"]  # noqa: Y015
     _WhichOneofArgType__max_num_batched_tokens: _TypeAlias = _typing.Literal["_max_num_batched_tokens", b"_max_num_batched_tokens"]  # noqa: Y015
+    _WhichOneofReturnType__pipeline_parallel_size: _TypeAlias = _typing.Literal["pipeline_parallel_size"]  # noqa: Y015
+    _WhichOneofArgType__pipeline_parallel_size: _TypeAlias = _typing.Literal["_pipeline_parallel_size", b"_pipeline_parallel_size"]  # noqa: Y015
+    _WhichOneofReturnType__ranks_per_node: _TypeAlias = _typing.Literal["ranks_per_node"]  # noqa: Y015
+    _WhichOneofArgType__ranks_per_node: _TypeAlias = _typing.Literal["_ranks_per_node", b"_ranks_per_node"]  # noqa: Y015
     _WhichOneofReturnType__request_count: _TypeAlias = _typing.Literal["request_count"]  # noqa: Y015
     _WhichOneofArgType__request_count: _TypeAlias = _typing.Literal["_request_count", b"_request_count"]  # noqa: Y015
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__data_parallel_size) -> _WhichOneofReturnType__data_parallel_size | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__max_num_batched_tokens) -> _WhichOneofReturnType__max_num_batched_tokens | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__pipeline_parallel_size) -> _WhichOneofReturnType__pipeline_parallel_size | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ranks_per_node) -> _WhichOneofReturnType__ranks_per_node | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__request_count) -> _WhichOneofReturnType__request_count | None: ...
 
@@ -63,7 +130,7 @@ Global___PrefillWorkload: _TypeAlias = PrefillWorkload  # noqa: Y015
 
 @_typing.final
 class DecodeWorkload(_message.Message):
-    """Requests that generate at the same time on one tensor-parallel group."""
+    """Requests that generate at the same time on one instance of a model."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -73,10 +140,19 @@ class DecodeWorkload(_message.Message):
     DRAFT_TOKEN_COUNT_FIELD_NUMBER: _builtins.int
     ACCEPTANCE_LENGTH_TOKENS_FIELD_NUMBER: _builtins.int
     HARDWARE_FIELD_NUMBER: _builtins.int
+    PIPELINE_PARALLEL_SIZE_FIELD_NUMBER: _builtins.int
+    DATA_PARALLEL_SIZE_FIELD_NUMBER: _builtins.int
+    EXPERT_PARALLELISM_FIELD_NUMBER: _builtins.int
+    SEQUENCE_PARALLEL_FIELD_NUMBER: _builtins.int
+    RANKS_PER_NODE_FIELD_NUMBER: _builtins.int
+    MODEL_CONFIG_JSON_FIELD_NUMBER: _builtins.int
+    CONTEXT_TOKENS_FIELD_NUMBER: _builtins.int
     model: _builtins.str
-    """Model of the catalogue, `models/{model}`; the bare id is accepted. Unknown: NOT_FOUND with near names."""
+    """Model of the catalogue, `models/{model}`; the bare id is accepted. Unknown: NOT_FOUND with near names. Empty with
+    `model_config_json`.
+    """
     tensor_parallel_size: _builtins.int
-    """Ranks of the group, 1 to 4096; must divide the attention heads."""
+    """Ranks of a tensor-parallel group, 1 to 4096; must divide the attention heads."""
     request_count: _builtins.int
     """Requests in one pass, 1 to 100000. Absent: 1."""
     draft_token_count: _builtins.int
@@ -87,6 +163,22 @@ class DecodeWorkload(_message.Message):
     """
     hardware: _builtins.str
     """Hardware of the catalogue, `hardware/{hardware}`; the bare id is accepted. Empty: no memory rate bounds a pass."""
+    pipeline_parallel_size: _builtins.int
+    """Pipeline stages, 1 to 4096. Absent: 1."""
+    data_parallel_size: _builtins.int
+    """Attention groups that share one set of experts, 1 to 4096. Absent: 1."""
+    expert_parallelism: Global___ExpertParallelism.ValueType
+    """How routed experts are spread. Unspecified: every rank holds a slice of every expert."""
+    sequence_parallel: _builtins.bool
+    """Whether each all-reduce runs as a reduce-scatter and an all-gather."""
+    ranks_per_node: _builtins.int
+    """Ranks in one node, 1 to 64. Absent: 1. Above 1 the request needs an `inner_link`."""
+    model_config_json: _builtins.str
+    """Contents of a Hugging Face `config.json` in place of `model`, at most 4 MiB."""
+    context_tokens: _builtins.int
+    """Tokens that each request has in its cache, 1 to 10^9. Times `request_count` at most 10^11. Absent: cache reads are
+    left out of the floor of a pass.
+    """
     def __init__(
         self,
         *,
@@ -96,18 +188,83 @@ class DecodeWorkload(_message.Message):
         draft_token_count: _builtins.int = ...,
         acceptance_length_tokens: _builtins.float | None = ...,
         hardware: _builtins.str = ...,
+        pipeline_parallel_size: _builtins.int | None = ...,
+        data_parallel_size: _builtins.int | None = ...,
+        expert_parallelism: Global___ExpertParallelism.ValueType = ...,
+        sequence_parallel: _builtins.bool = ...,
+        ranks_per_node: _builtins.int | None = ...,
+        model_config_json: _builtins.str = ...,
+        context_tokens: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_acceptance_length_tokens", b"_acceptance_length_tokens", "_request_count", b"_request_count", "acceptance_length_tokens", b"acceptance_length_tokens", "request_count", b"request_count"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_acceptance_length_tokens", b"_acceptance_length_tokens", "_context_tokens", b"_context_tokens", "_data_parallel_size", b"_data_parallel_size", "_pipeline_parallel_size", b"_pipeline_parallel_size", "_ranks_per_node", b"_ranks_per_node", "_request_count", b"_request_count", "acceptance_length_tokens", b"acceptance_length_tokens", "context_tokens", b"context_tokens", "data_parallel_size", b"data_parallel_size", "pipeline_parallel_size", b"pipeline_parallel_size", "ranks_per_node", b"ranks_per_node", "request_count", b"request_count"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_acceptance_length_tokens", b"_acceptance_length_tokens", "_request_count", b"_request_count", "acceptance_length_tokens", b"acceptance_length_tokens", "draft_token_count", b"draft_token_count", "hardware", b"hardware", "model", b"model", "request_count", b"request_count", "tensor_parallel_size", b"tensor_parallel_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_acceptance_length_tokens", b"_acceptance_length_tokens", "_context_tokens", b"_context_tokens", "_data_parallel_size", b"_data_parallel_size", "_pipeline_parallel_size", b"_pipeline_parallel_size", "_ranks_per_node", b"_ranks_per_node", "_request_count", b"_request_count", "acceptance_length_tokens", b"acceptance_length_tokens", "context_tokens", b"context_tokens", "data_parallel_size", b"data_parallel_size", "draft_token_count", b"draft_token_count", "expert_parallelism", b"expert_parallelism", "hardware", b"hardware", "model", b"model", "model_config_json", b"model_config_json", "pipeline_parallel_size", b"pipeline_parallel_size", "ranks_per_node", b"ranks_per_node", "request_count", b"request_count", "sequence_parallel", b"sequence_parallel", "tensor_parallel_size", b"tensor_parallel_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__acceptance_length_tokens: _TypeAlias = _typing.Literal["acceptance_length_tokens"]  # noqa: Y015
     _WhichOneofArgType__acceptance_length_tokens: _TypeAlias = _typing.Literal["_acceptance_length_tokens", b"_acceptance_length_tokens"]  # noqa: Y015
+    _WhichOneofReturnType__context_tokens: _TypeAlias = _typing.Literal["context_tokens"]  # noqa: Y015
+    _WhichOneofArgType__context_tokens: _TypeAlias = _typing.Literal["_context_tokens", b"_context_tokens"]  # noqa: Y015
+    _WhichOneofReturnType__data_parallel_size: _TypeAlias = _typing.Literal["data_parallel_size"]  # noqa: Y015
+    _WhichOneofArgType__data_parallel_size: _TypeAlias = _typing.Literal["_data_parallel_size", b"_data_parallel_size"]  # noqa: Y015
+    _WhichOneofReturnType__pipeline_parallel_size: _TypeAlias = _typing.Literal["pipeline_parallel_size"]  # noqa: Y015
+    _WhichOneofArgType__pipeline_parallel_size: _TypeAlias = _typing.Literal["_pipeline_parallel_size", b"_pipeline_parallel_size"]  # noqa: Y015
+    _WhichOneofReturnType__ranks_per_node: _TypeAlias = _typing.Literal["ranks_per_node"]  # noqa: Y015
+    _WhichOneofArgType__ranks_per_node: _TypeAlias = _typing.Literal["_ranks_per_node", b"_ranks_per_node"]  # noqa: Y015
     _WhichOneofReturnType__request_count: _TypeAlias = _typing.Literal["request_count"]  # noqa: Y015
     _WhichOneofArgType__request_count: _TypeAlias = _typing.Literal["_request_count", b"_request_count"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__acceptance_length_tokens) -> _WhichOneofReturnType__acceptance_length_tokens | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__context_tokens) -> _WhichOneofReturnType__context_tokens | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__data_parallel_size) -> _WhichOneofReturnType__data_parallel_size | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__pipeline_parallel_size) -> _WhichOneofReturnType__pipeline_parallel_size | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ranks_per_node) -> _WhichOneofReturnType__ranks_per_node | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__request_count) -> _WhichOneofReturnType__request_count | None: ...
 
 Global___DecodeWorkload: _TypeAlias = DecodeWorkload  # noqa: Y015
+
+@_typing.final
+class ParallelLayout(_message.Message):
+    """How one instance of a model is cut over ranks. TP x PP x DP ranks in all."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENSOR_PARALLEL_SIZE_FIELD_NUMBER: _builtins.int
+    PIPELINE_PARALLEL_SIZE_FIELD_NUMBER: _builtins.int
+    DATA_PARALLEL_SIZE_FIELD_NUMBER: _builtins.int
+    EXPERT_PARALLELISM_FIELD_NUMBER: _builtins.int
+    SEQUENCE_PARALLEL_FIELD_NUMBER: _builtins.int
+    RANKS_PER_NODE_FIELD_NUMBER: _builtins.int
+    tensor_parallel_size: _builtins.int
+    """Ranks of a tensor-parallel group, 1 to 4096; 0 is taken as 1."""
+    pipeline_parallel_size: _builtins.int
+    """Pipeline stages, 1 to 4096; 0 is taken as 1."""
+    data_parallel_size: _builtins.int
+    """Attention groups that share one set of experts, 1 to 4096; 0 is taken as 1."""
+    expert_parallelism: Global___ExpertParallelism.ValueType
+    """How routed experts are spread."""
+    sequence_parallel: _builtins.bool
+    """Whether each all-reduce runs as a reduce-scatter and an all-gather."""
+    ranks_per_node: _builtins.int
+    """Ranks in one node, 1 to 64; 0 is taken as 1."""
+    def __init__(
+        self,
+        *,
+        tensor_parallel_size: _builtins.int = ...,
+        pipeline_parallel_size: _builtins.int = ...,
+        data_parallel_size: _builtins.int = ...,
+        expert_parallelism: Global___ExpertParallelism.ValueType = ...,
+        sequence_parallel: _builtins.bool = ...,
+        ranks_per_node: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data_parallel_size", b"data_parallel_size", "expert_parallelism", b"expert_parallelism", "pipeline_parallel_size", b"pipeline_parallel_size", "ranks_per_node", b"ranks_per_node", "sequence_parallel", b"sequence_parallel", "tensor_parallel_size", b"tensor_parallel_size"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ParallelLayout: _TypeAlias = ParallelLayout  # noqa: Y015

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#linkbound/types/v1/collective.proto\x12\x12linkbound.types.v1*\xb5\x01\n\x0e\x43ollectiveKind\x12\x1f\n\x1b\x43OLLECTIVE_KIND_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x43OLLECTIVE_KIND_ALL_REDUCE\x10\x01\x12\x1e\n\x1a\x43OLLECTIVE_KIND_ALL_GATHER\x10\x02\x12\"\n\x1e\x43OLLECTIVE_KIND_REDUCE_SCATTER\x10\x03\x12\x1e\n\x1a\x43OLLECTIVE_KIND_ALL_TO_ALL\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#linkbound/types/v1/collective.proto\x12\x12linkbound.types.v1*\xd7\x01\n\x0e\x43ollectiveKind\x12\x1f\n\x1b\x43OLLECTIVE_KIND_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x43OLLECTIVE_KIND_ALL_REDUCE\x10\x01\x12\x1e\n\x1a\x43OLLECTIVE_KIND_ALL_GATHER\x10\x02\x12\"\n\x1e\x43OLLECTIVE_KIND_REDUCE_SCATTER\x10\x03\x12\x1e\n\x1a\x43OLLECTIVE_KIND_ALL_TO_ALL\x10\x04\x12 \n\x1c\x43OLLECTIVE_KIND_SEND_RECEIVE\x10\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,5 +32,5 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'linkbound.types.v1.collecti
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_COLLECTIVEKIND']._serialized_start=60
-  _globals['_COLLECTIVEKIND']._serialized_end=241
+  _globals['_COLLECTIVEKIND']._serialized_end=275
 # @@protoc_insertion_point(module_scope)

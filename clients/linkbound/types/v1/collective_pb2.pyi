@@ -32,6 +32,8 @@ class _CollectiveKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Collec
     """Every rank ends with its part of the sum."""
     COLLECTIVE_KIND_ALL_TO_ALL: _CollectiveKind.ValueType  # 4
     """Every rank sends a part of its message to every other."""
+    COLLECTIVE_KIND_SEND_RECEIVE: _CollectiveKind.ValueType  # 5
+    """Every rank sends its message to one other, as between the stages of a pipeline."""
 
 class CollectiveKind(_CollectiveKind, metaclass=_CollectiveKindEnumTypeWrapper):
     """A collective operation among the ranks of a group. Values may be added."""
@@ -46,4 +48,6 @@ COLLECTIVE_KIND_REDUCE_SCATTER: CollectiveKind.ValueType  # 3
 """Every rank ends with its part of the sum."""
 COLLECTIVE_KIND_ALL_TO_ALL: CollectiveKind.ValueType  # 4
 """Every rank sends a part of its message to every other."""
+COLLECTIVE_KIND_SEND_RECEIVE: CollectiveKind.ValueType  # 5
+"""Every rank sends its message to one other, as between the stages of a pipeline."""
 Global___CollectiveKind: _TypeAlias = CollectiveKind  # noqa: Y015

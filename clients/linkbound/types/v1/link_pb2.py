@@ -24,17 +24,19 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dlinkbound/types/v1/link.proto\x12\x12linkbound.types.v1\"\xfa\x01\n\x04Link\x12&\n\x19line_rate_bits_per_second\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x1b\n\x0eroce_mtu_bytes\x18\x02 \x01(\x05H\x01\x88\x01\x01\x12 \n\x13pcie_function_count\x18\x03 \x01(\x05H\x02\x88\x01\x01\x12%\n\x18measured_bits_per_second\x18\x04 \x01(\x03H\x03\x88\x01\x01\x42\x1c\n\x1a_line_rate_bits_per_secondB\x11\n\x0f_roce_mtu_bytesB\x16\n\x14_pcie_function_countB\x1b\n\x19_measured_bits_per_second\"\xa6\x01\n\x0cResolvedLink\x12&\n\x04link\x18\x01 \x01(\x0b\x32\x18.linkbound.types.v1.Link\x12!\n\x19\x65\x66\x66\x65\x63tive_bits_per_second\x18\x02 \x01(\x03\x12\x33\n\x0brate_source\x18\x03 \x01(\x0e\x32\x1e.linkbound.types.v1.RateSource\x12\x16\n\x0eroce_mtu_bytes\x18\x04 \x01(\x05*\x91\x01\n\nRateSource\x12\x1b\n\x17RATE_SOURCE_UNSPECIFIED\x10\x00\x12\x15\n\x11RATE_SOURCE_GIVEN\x10\x01\x12\x1f\n\x1bRATE_SOURCE_WIRE_EFFICIENCY\x10\x02\x12\x14\n\x10RATE_SOURCE_PCIE\x10\x03\x12\x18\n\x14RATE_SOURCE_MEASURED\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dlinkbound/types/v1/link.proto\x12\x12linkbound.types.v1\"\xe8\x02\n\x04Link\x12&\n\x19line_rate_bits_per_second\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x1b\n\x0eroce_mtu_bytes\x18\x02 \x01(\x05H\x01\x88\x01\x01\x12 \n\x13pcie_function_count\x18\x03 \x01(\x05H\x02\x88\x01\x01\x12%\n\x18measured_bits_per_second\x18\x04 \x01(\x03H\x03\x88\x01\x01\x12\x34\n\ttransport\x18\x05 \x01(\x0e\x32!.linkbound.types.v1.LinkTransport\x12\x1f\n\x12\x65thernet_mtu_bytes\x18\x06 \x01(\x05H\x04\x88\x01\x01\x42\x1c\n\x1a_line_rate_bits_per_secondB\x11\n\x0f_roce_mtu_bytesB\x16\n\x14_pcie_function_countB\x1b\n\x19_measured_bits_per_secondB\x15\n\x13_ethernet_mtu_bytes\"\xc2\x01\n\x0cResolvedLink\x12&\n\x04link\x18\x01 \x01(\x0b\x32\x18.linkbound.types.v1.Link\x12!\n\x19\x65\x66\x66\x65\x63tive_bits_per_second\x18\x02 \x01(\x03\x12\x33\n\x0brate_source\x18\x03 \x01(\x0e\x32\x1e.linkbound.types.v1.RateSource\x12\x16\n\x0eroce_mtu_bytes\x18\x04 \x01(\x05\x12\x1a\n\x12\x65thernet_mtu_bytes\x18\x05 \x01(\x05*\x9a\x01\n\rLinkTransport\x12\x1e\n\x1aLINK_TRANSPORT_UNSPECIFIED\x10\x00\x12\x17\n\x13LINK_TRANSPORT_ROCE\x10\x01\x12\x16\n\x12LINK_TRANSPORT_TCP\x10\x02\x12\x1d\n\x19LINK_TRANSPORT_INFINIBAND\x10\x03\x12\x19\n\x15LINK_TRANSPORT_FABRIC\x10\x04*\x91\x01\n\nRateSource\x12\x1b\n\x17RATE_SOURCE_UNSPECIFIED\x10\x00\x12\x15\n\x11RATE_SOURCE_GIVEN\x10\x01\x12\x1f\n\x1bRATE_SOURCE_WIRE_EFFICIENCY\x10\x02\x12\x14\n\x10RATE_SOURCE_PCIE\x10\x03\x12\x18\n\x14RATE_SOURCE_MEASURED\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'linkbound.types.v1.link_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RATESOURCE']._serialized_start=476
-  _globals['_RATESOURCE']._serialized_end=621
+  _globals['_LINKTRANSPORT']._serialized_start=614
+  _globals['_LINKTRANSPORT']._serialized_end=768
+  _globals['_RATESOURCE']._serialized_start=771
+  _globals['_RATESOURCE']._serialized_end=916
   _globals['_LINK']._serialized_start=54
-  _globals['_LINK']._serialized_end=304
-  _globals['_RESOLVEDLINK']._serialized_start=307
-  _globals['_RESOLVEDLINK']._serialized_end=473
+  _globals['_LINK']._serialized_end=414
+  _globals['_RESOLVEDLINK']._serialized_start=417
+  _globals['_RESOLVEDLINK']._serialized_end=611
 # @@protoc_insertion_point(module_scope)

@@ -17,6 +17,38 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _LinkTransport:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _LinkTransportEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LinkTransport.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    LINK_TRANSPORT_UNSPECIFIED: _LinkTransport.ValueType  # 0
+    """RoCE."""
+    LINK_TRANSPORT_ROCE: _LinkTransport.ValueType  # 1
+    """RDMA over converged Ethernet, version 2."""
+    LINK_TRANSPORT_TCP: _LinkTransport.ValueType  # 2
+    """TCP sockets over Ethernet."""
+    LINK_TRANSPORT_INFINIBAND: _LinkTransport.ValueType  # 3
+    """InfiniBand."""
+    LINK_TRANSPORT_FABRIC: _LinkTransport.ValueType  # 4
+    """A fabric within a node or rack that shows no packet counters: NVLink, PCIe, Thunderbolt."""
+
+class LinkTransport(_LinkTransport, metaclass=_LinkTransportEnumTypeWrapper):
+    """How bytes travel over a link. Values may be added."""
+
+LINK_TRANSPORT_UNSPECIFIED: LinkTransport.ValueType  # 0
+"""RoCE."""
+LINK_TRANSPORT_ROCE: LinkTransport.ValueType  # 1
+"""RDMA over converged Ethernet, version 2."""
+LINK_TRANSPORT_TCP: LinkTransport.ValueType  # 2
+"""TCP sockets over Ethernet."""
+LINK_TRANSPORT_INFINIBAND: LinkTransport.ValueType  # 3
+"""InfiniBand."""
+LINK_TRANSPORT_FABRIC: LinkTransport.ValueType  # 4
+"""A fabric within a node or rack that shows no packet counters: NVLink, PCIe, Thunderbolt."""
+Global___LinkTransport: _TypeAlias = LinkTransport  # noqa: Y015
+
 class _RateSource:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -51,7 +83,7 @@ Global___RateSource: _TypeAlias = RateSource  # noqa: Y015
 
 @_typing.final
 class Link(_message.Message):
-    """The network path of one rank: a line rate, a measured rate, or both. All rates are of one direction of one rank."""
+    """The path of one rank to the others: a line rate, a measured rate, or both. All rates are of one direction of one rank."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -59,18 +91,26 @@ class Link(_message.Message):
     ROCE_MTU_BYTES_FIELD_NUMBER: _builtins.int
     PCIE_FUNCTION_COUNT_FIELD_NUMBER: _builtins.int
     MEASURED_BITS_PER_SECOND_FIELD_NUMBER: _builtins.int
+    TRANSPORT_FIELD_NUMBER: _builtins.int
+    ETHERNET_MTU_BYTES_FIELD_NUMBER: _builtins.int
     line_rate_bits_per_second: _builtins.int
     """Data-sheet or assumed rate. 1 to 10^15. Taken as the effective payload rate unless a field below refines it.
     Absent: only the measured rate is known.
     """
     roce_mtu_bytes: _builtins.int
-    """RoCE path MTU in bytes, one of 256, 512, 1024, 2048, 4096. Absent: headers are not taken from the rate, and
-    counter bytes assume 1024.
+    """Path MTU of RoCE or InfiniBand in bytes, one of 256, 512, 1024, 2048, 4096; no field of another transport. Absent:
+    headers are not taken from the rate, and counter bytes assume 1024 over RoCE and 4096 over InfiniBand.
     """
     pcie_function_count: _builtins.int
     """PCIe functions in use, 1 to 16, each a Gen5 x4 path. Absent: PCIe does not cap the rate."""
     measured_bits_per_second: _builtins.int
     """A measured payload rate, such as that of ib_write_bw or the bus bandwidth of nccl-tests. 1 to 10^15. It always wins."""
+    transport: Global___LinkTransport.ValueType
+    """How bytes travel; it decides which headers a packet has. Unspecified: RoCE."""
+    ethernet_mtu_bytes: _builtins.int
+    """Ethernet MTU in bytes of a link that carries TCP, 576 to 16384; no field of another transport. Absent: headers are
+    not taken from the rate, and counter bytes assume 1500.
+    """
     def __init__(
         self,
         *,
@@ -78,11 +118,15 @@ class Link(_message.Message):
         roce_mtu_bytes: _builtins.int | None = ...,
         pcie_function_count: _builtins.int | None = ...,
         measured_bits_per_second: _builtins.int | None = ...,
+        transport: Global___LinkTransport.ValueType = ...,
+        ethernet_mtu_bytes: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_line_rate_bits_per_second", b"_line_rate_bits_per_second", "_measured_bits_per_second", b"_measured_bits_per_second", "_pcie_function_count", b"_pcie_function_count", "_roce_mtu_bytes", b"_roce_mtu_bytes", "line_rate_bits_per_second", b"line_rate_bits_per_second", "measured_bits_per_second", b"measured_bits_per_second", "pcie_function_count", b"pcie_function_count", "roce_mtu_bytes", b"roce_mtu_bytes"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_ethernet_mtu_bytes", b"_ethernet_mtu_bytes", "_line_rate_bits_per_second", b"_line_rate_bits_per_second", "_measured_bits_per_second", b"_measured_bits_per_second", "_pcie_function_count", b"_pcie_function_count", "_roce_mtu_bytes", b"_roce_mtu_bytes", "ethernet_mtu_bytes", b"ethernet_mtu_bytes", "line_rate_bits_per_second", b"line_rate_bits_per_second", "measured_bits_per_second", b"measured_bits_per_second", "pcie_function_count", b"pcie_function_count", "roce_mtu_bytes", b"roce_mtu_bytes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_line_rate_bits_per_second", b"_line_rate_bits_per_second", "_measured_bits_per_second", b"_measured_bits_per_second", "_pcie_function_count", b"_pcie_function_count", "_roce_mtu_bytes", b"_roce_mtu_bytes", "line_rate_bits_per_second", b"line_rate_bits_per_second", "measured_bits_per_second", b"measured_bits_per_second", "pcie_function_count", b"pcie_function_count", "roce_mtu_bytes", b"roce_mtu_bytes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_ethernet_mtu_bytes", b"_ethernet_mtu_bytes", "_line_rate_bits_per_second", b"_line_rate_bits_per_second", "_measured_bits_per_second", b"_measured_bits_per_second", "_pcie_function_count", b"_pcie_function_count", "_roce_mtu_bytes", b"_roce_mtu_bytes", "ethernet_mtu_bytes", b"ethernet_mtu_bytes", "line_rate_bits_per_second", b"line_rate_bits_per_second", "measured_bits_per_second", b"measured_bits_per_second", "pcie_function_count", b"pcie_function_count", "roce_mtu_bytes", b"roce_mtu_bytes", "transport", b"transport"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__ethernet_mtu_bytes: _TypeAlias = _typing.Literal["ethernet_mtu_bytes"]  # noqa: Y015
+    _WhichOneofArgType__ethernet_mtu_bytes: _TypeAlias = _typing.Literal["_ethernet_mtu_bytes", b"_ethernet_mtu_bytes"]  # noqa: Y015
     _WhichOneofReturnType__line_rate_bits_per_second: _TypeAlias = _typing.Literal["line_rate_bits_per_second"]  # noqa: Y015
     _WhichOneofArgType__line_rate_bits_per_second: _TypeAlias = _typing.Literal["_line_rate_bits_per_second", b"_line_rate_bits_per_second"]  # noqa: Y015
     _WhichOneofReturnType__measured_bits_per_second: _TypeAlias = _typing.Literal["measured_bits_per_second"]  # noqa: Y015
@@ -91,6 +135,8 @@ class Link(_message.Message):
     _WhichOneofArgType__pcie_function_count: _TypeAlias = _typing.Literal["_pcie_function_count", b"_pcie_function_count"]  # noqa: Y015
     _WhichOneofReturnType__roce_mtu_bytes: _TypeAlias = _typing.Literal["roce_mtu_bytes"]  # noqa: Y015
     _WhichOneofArgType__roce_mtu_bytes: _TypeAlias = _typing.Literal["_roce_mtu_bytes", b"_roce_mtu_bytes"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ethernet_mtu_bytes) -> _WhichOneofReturnType__ethernet_mtu_bytes | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__line_rate_bits_per_second) -> _WhichOneofReturnType__line_rate_bits_per_second | None: ...
     @_typing.overload
@@ -112,12 +158,15 @@ class ResolvedLink(_message.Message):
     EFFECTIVE_BITS_PER_SECOND_FIELD_NUMBER: _builtins.int
     RATE_SOURCE_FIELD_NUMBER: _builtins.int
     ROCE_MTU_BYTES_FIELD_NUMBER: _builtins.int
+    ETHERNET_MTU_BYTES_FIELD_NUMBER: _builtins.int
     effective_bits_per_second: _builtins.int
     """Effective payload rate of one direction of one rank."""
     rate_source: Global___RateSource.ValueType
     """Which of the link's fields set the effective rate."""
     roce_mtu_bytes: _builtins.int
-    """RoCE path MTU that counter bytes were computed with."""
+    """Path MTU that counter bytes were computed with; 0 for a link that carries neither RoCE nor InfiniBand."""
+    ethernet_mtu_bytes: _builtins.int
+    """Ethernet MTU that counter bytes were computed with; 0 for a link that does not carry TCP."""
     @_builtins.property
     def link(self) -> Global___Link:
         """The link as it was asked for."""
@@ -129,10 +178,11 @@ class ResolvedLink(_message.Message):
         effective_bits_per_second: _builtins.int = ...,
         rate_source: Global___RateSource.ValueType = ...,
         roce_mtu_bytes: _builtins.int = ...,
+        ethernet_mtu_bytes: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["link", b"link"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["effective_bits_per_second", b"effective_bits_per_second", "link", b"link", "rate_source", b"rate_source", "roce_mtu_bytes", b"roce_mtu_bytes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["effective_bits_per_second", b"effective_bits_per_second", "ethernet_mtu_bytes", b"ethernet_mtu_bytes", "link", b"link", "rate_source", b"rate_source", "roce_mtu_bytes", b"roce_mtu_bytes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

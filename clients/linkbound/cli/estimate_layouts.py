@@ -1,0 +1,116 @@
+"""`linkbound estimate layouts`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from linkbound.cli import text
+from linkbound.cli.connect import estimator_client
+from linkbound.cli.failures import naming
+from linkbound.cli.layout_options import INSTANCE_FIELDS, instance_option
+from linkbound.cli.options import Reply, reply_option
+from linkbound.cli.output import print_message, print_text
+from linkbound.cli.params import TOKENS, WHOLE
+from linkbound.cli.table import Column, pairs, right, table
+from linkbound.domain.layout import layout_name
+from linkbound.domain.layout_comparison import (
+    DEFAULT_OUTPUT_TOKENS,
+    LayoutChoice,
+    LayoutComparison,
+    LayoutEstimate,
+)
+from linkbound.domain.link import Link
+
+_FIELDS = {
+    "output_tokens": "--output-tokens",
+    "draft_token_count": "--draft-tokens",
+    **INSTANCE_FIELDS,
+}
+
+
+@click.command()
+@instance_option(nodes_help="Nodes that one instance of the model is cut over.", requests_help="Requests in flight.")
+@click.option(
+    "--output-tokens",
+    type=TOKENS,
+    default=DEFAULT_OUTPUT_TOKENS,
+    show_default=True,
+    help="Tokens that each request generates.",
+)
+@click.option("--draft-tokens", type=WHOLE, default=0, show_default=True, help="Drafts that a pass checks per request.")
+@reply_option("estimator")
+@naming(_FIELDS)
+def layouts(
+    *,
+    instance: dict[str, Any],
+    to_link: Link | None,
+    output_tokens: int,
+    draft_tokens: int,
+    reply: Reply,
+) -> None:
+    """TP, PP, TP x PP and expert parallelism on the same nodes: bytes, times, bubbles, memory, and what to take."""
+    if to_link is not None:
+        raise click.UsageError("--to-link: layouts are compared over one link; ask once for each")
+    with estimator_client(reply.target) as estimator:
+        answer = estimator.compare_layouts(output_tokens=output_tokens, draft_token_count=draft_tokens, **instance)
+    if reply.as_json:
+        from linkbound.convert.layout_comparison import layout_comparison_to_proto
+
+        print_message(layout_comparison_to_proto(answer))
+    else:
+        print_text(_headline(answer), _table(answer), pairs(_notes(answer)))
+
+
+def _headline(answer: LayoutComparison) -> str:
+    if answer.single_stream is None or answer.batched is None:
+        return "no layout of the model fits these nodes"
+    single, batched = (
+        layout_name(answer.layouts[choice.index].layout) for choice in (answer.single_stream, answer.batched)
+    )
+    return f"one request alone: {single}; all requests in flight: {batched}"
+
+
+def _table(answer: LayoutComparison) -> str:
+    columns = [
+        Column("layout"),
+        right("sent, one rank"),
+        right("transfers of all prompts"),
+        right("of one prompt"),
+        right("pass"),
+        right("pass of one request"),
+        right("bubble"),
+        right("memory"),
+        Column("feasible"),
+    ]
+    return table(columns, [_cells(one) for one in answer.layouts])
+
+
+def _cells(one: LayoutEstimate) -> list[str]:
+    return [
+        layout_name(one.layout),
+        text.size_bytes(one.sent_bytes_per_rank),
+        text.expectation(one.network_seconds, text.seconds),
+        text.expectation(one.single_network_seconds, text.seconds),
+        text.interval(one.pass_seconds, text.seconds),
+        text.interval(one.single_pass_seconds, text.seconds),
+        text.percent(one.bubble_fraction),
+        "-" if one.memory is None else text.size_bytes(one.memory.total_bytes),
+        "yes" if one.feasible else "no: " + "; ".join(one.reasons),
+    ]
+
+
+def _notes(answer: LayoutComparison) -> list[tuple[str, str]]:
+    left_out = text.left_out(*(one.network_seconds for one in answer.layouts))
+    return [
+        *_choice("one request", answer.single_stream),
+        *_choice("all requests", answer.batched),
+        ("left out", left_out),
+        *text.assumed(answer.assumptions),
+    ]
+
+
+def _choice(title: str, choice: LayoutChoice | None) -> list[tuple[str, str]]:
+    reasons = () if choice is None else choice.reasons
+    return [(title if index == 0 else "", reason) for index, reason in enumerate(reasons)]

@@ -1,0 +1,109 @@
+"""`linkbound estimate recommend`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from linkbound.cli import text
+from linkbound.cli.connect import estimator_client
+from linkbound.cli.failures import naming
+from linkbound.cli.layout_options import INSTANCE_FIELDS, instance_option
+from linkbound.cli.options import Reply, link_fields, reply_option
+from linkbound.cli.output import print_message, print_text
+from linkbound.cli.params import LINK, SECONDS, WHOLE
+from linkbound.cli.table import Column, pairs, right, table
+from linkbound.domain.layout import layout_name
+from linkbound.domain.layout_recommendation import LayoutOption, LayoutRecommendation
+from linkbound.domain.link import Link
+
+_FIELDS = {
+    "baseline_tensor_parallel_size": "--baseline-tp",
+    "baseline_ttft_seconds": "--baseline-ttft",
+    **link_fields("reference_link", "reference-"),
+    **INSTANCE_FIELDS,
+}
+
+
+@click.command()
+@instance_option(nodes_help="Nodes at hand.", requests_help="Prompts to prefill, over all instances.")
+@click.option("--reference-link", type=LINK, required=True, help="The link that losses are counted against.")
+@click.option("--baseline-tp", type=WHOLE, default=0, help="Tensor-parallel size of the baseline.")
+@click.option("--baseline-ttft", type=SECONDS, help="TTFT of one prompt over --reference-link at --baseline-tp.")
+@reply_option("estimator")
+@naming(_FIELDS)
+def recommend(
+    *,
+    instance: dict[str, Any],
+    to_link: Link | None,
+    reference_link: Link,
+    baseline_tp: int,
+    baseline_ttft: float | None,
+    reply: Reply,
+) -> None:
+    """One large instance or several smaller ones on the same nodes, with the loss of each over --link."""
+    if to_link is not None:
+        raise click.UsageError("--to-link: losses are counted from --reference-link to --link")
+    with estimator_client(reply.target) as estimator:
+        answer = estimator.recommend_layout(
+            reference_link=reference_link,
+            baseline_tensor_parallel_size=baseline_tp,
+            baseline_ttft_seconds=baseline_ttft,
+            **instance,
+        )
+    if reply.as_json:
+        from linkbound.convert.layout_recommendation import layout_recommendation_to_proto
+
+        print_message(layout_recommendation_to_proto(answer))
+    else:
+        print_text(_headline(answer), _table(answer), pairs(_notes(answer)))
+
+
+def _headline(answer: LayoutRecommendation) -> str:
+    best = answer.options[0]
+    if not best.feasible:
+        return "no size of the model fits these nodes"
+    return f"{_name(best)}: {_loss(best)}"
+
+
+def _name(option: LayoutOption) -> str:
+    return f"{option.instance_count} x {layout_name(option.layout)}"
+
+
+def _loss(option: LayoutOption) -> str:
+    return text.change(option.extra_ttft_seconds, text.signed_seconds, option.extra_ttft_fraction)
+
+
+def _table(answer: LayoutRecommendation) -> str:
+    columns = [
+        Column("instances"),
+        right("sent for a prompt, one rank"),
+        right("loss of a prompt"),
+        right("of its TTFT"),
+        right("TTFT"),
+        right("all prefilled"),
+        right("memory"),
+        Column("feasible"),
+    ]
+    return table(columns, [_cells(option) for option in answer.options])
+
+
+def _cells(option: LayoutOption) -> list[str]:
+    fraction, ttft, last = option.extra_ttft_fraction, option.ttft_seconds, option.last_ttft_seconds
+    return [
+        _name(option),
+        text.size_bytes(option.sent_bytes_per_rank),
+        text.change(option.extra_ttft_seconds, text.signed_seconds),
+        "-" if fraction is None else text.change(fraction, text.signed_percent),
+        "-" if ttft is None else text.interval(ttft, text.seconds),
+        "-" if last is None else text.interval(last, text.seconds),
+        "-" if option.memory is None else text.size_bytes(option.memory.total_bytes),
+        "yes" if option.feasible else "no: " + "; ".join(option.reasons),
+    ]
+
+
+def _notes(answer: LayoutRecommendation) -> list[tuple[str, str]]:
+    reasons = [("why" if index == 0 else "", reason) for index, reason in enumerate(answer.reasons)]
+    left_out = text.left_out(*(option.extra_ttft_seconds for option in answer.options))
+    return [*reasons, ("left out", left_out), *text.assumed(answer.assumptions)]

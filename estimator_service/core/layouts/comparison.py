@@ -1,0 +1,235 @@
+"""Every way to cut one instance of a model over the same nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from attrs import evolve
+
+from estimator_service.core import assumptions
+from estimator_service.core.decode import decode_pass
+from estimator_service.core.elementwise import ceil_quotient, smaller
+from estimator_service.core.layouts.calibrated import calibrated_transfers, with_calibration
+from estimator_service.core.layouts.choice import Candidate, batched_choice, counted_seconds, single_stream_choice
+from estimator_service.core.layouts.fabric import Fabric, fabric_seconds, resolve_fabric
+from estimator_service.core.layouts.feasibility import layout_reasons
+from estimator_service.core.layouts.load import (
+    LARGEST_SENT_BYTES,
+    busiest_group_requests,
+    fabric_load,
+    load_violations,
+    prefill_rows,
+)
+from estimator_service.core.layouts.rows import stage_kinds
+from estimator_service.core.memory import MemorySettings, countable_need, memory_need, memory_reasons
+from estimator_service.core.prefill import prefill_effects, prefill_passes
+from estimator_service.core.version import ESTIMATOR_VERSION
+from linkbound.domain.calibration import Calibration
+from linkbound.domain.catalog import Hardware, Model, ModelPart
+from linkbound.domain.estimate import Estimate
+from linkbound.domain.layout import LARGEST_PARALLEL_SIZE, ExpertParallelism, ParallelLayout
+from linkbound.domain.layout_comparison import LayoutComparison, LayoutComparisonRequest, LayoutEstimate
+from linkbound.domain.workload import DecodeWorkload, PrefillWorkload
+
+Cut = TypeVar("Cut", PrefillWorkload, DecodeWorkload)
+
+_EXCHANGES = (ExpertParallelism.ALL_GATHER, ExpertParallelism.ALL_TO_ALL)
+
+
+def compare_layouts(
+    request: LayoutComparisonRequest, model: Model, hardware: Hardware | None, calibration: Calibration | None = None
+) -> LayoutComparison:
+    """Bytes, times, bubbles and memory of every layout, and what to take for what (`docs/formulas.md`, Layouts)."""
+    candidates = sorted(
+        (
+            _candidate(request, layout, model, hardware, calibration)
+            for layout in layouts_of(request.node_count, request.ranks_per_node, model)
+        ),
+        key=lambda one: not one.estimate.feasible,
+    )
+    layouts = tuple(one.estimate for one in candidates)
+    one_node = ParallelLayout(tensor_parallel_size=1, ranks_per_node=request.ranks_per_node)
+    fabric = _fabric(request, one_node)
+    return LayoutComparison(
+        layouts=layouts,
+        single_stream=single_stream_choice(candidates),
+        batched=batched_choice(candidates, request, model),
+        assumptions=(
+            *assumptions.of_fabric(one_node, fabric.links, None),
+            *assumptions.of_prefill(_prefill(request, one_node)),
+            *assumptions.of_decode(_decode(request, one_node, request.request_count)),
+            *assumptions.of_layouts(model),
+            *_memory_assumptions(request, model, hardware, layouts),
+            *(() if calibration is None else (*calibration.assumptions, assumptions.UNCOVERED_COLLECTIVES)),
+        ),
+        estimator_version=ESTIMATOR_VERSION,
+    )
+
+
+def layouts_of(node_count: int, ranks_per_node: int, model: Model) -> Iterator[ParallelLayout]:
+    """TP x PP over all ranks, then the ways to spread experts over one stage (`docs/formulas.md`, Layouts).
+
+    Q divides the ranks, in rising order, and is at most the layers; no group straddles nodes, and none is above 4096.
+    Experts: whole ones in one group, then attention groups of one rank, and of the ranks of a node. There may be none.
+    """
+    rank_count = node_count * ranks_per_node
+    for stage_count in divisors(rank_count):
+        size = rank_count // stage_count
+        if fits_nodes(size, ranks_per_node) and stage_count <= model.layer_count:
+            yield ParallelLayout(
+                tensor_parallel_size=size, pipeline_parallel_size=stage_count, ranks_per_node=ranks_per_node
+            )
+    if not any(collective.part is ModelPart.ROUTED_EXPERTS for collective in model.collectives) or rank_count == 1:
+        return
+    if rank_count <= LARGEST_PARALLEL_SIZE:
+        yield ParallelLayout(
+            tensor_parallel_size=rank_count,
+            expert_parallelism=ExpertParallelism.ALL_REDUCE,
+            ranks_per_node=ranks_per_node,
+        )
+    for size in sorted({1, ranks_per_node}):
+        group_count = rank_count // size
+        if 1 < group_count <= LARGEST_PARALLEL_SIZE:
+            for exchange in _EXCHANGES:
+                yield ParallelLayout(
+                    tensor_parallel_size=size,
+                    data_parallel_size=group_count,
+                    expert_parallelism=exchange,
+                    ranks_per_node=ranks_per_node,
+                )
+
+
+def divisors(number: int) -> tuple[int, ...]:
+    """The divisors of `number`, in rising order (`docs/formulas.md`, Layouts)."""
+    return tuple(divisor for divisor in range(1, number + 1) if number % divisor == 0)
+
+
+def fits_nodes(size: int, ranks_per_node: int) -> bool:
+    """Whether groups of `size` ranks, 4096 at most, fill nodes or nodes hold whole ones.
+
+    (`docs/formulas.md`, Layouts)
+    """
+    return size <= LARGEST_PARALLEL_SIZE and not (size % ranks_per_node and ranks_per_node % size)
+
+
+def passes_in_flight(request_count: int, layout: ParallelLayout) -> int:
+    """Decode passes at once: min(Q, ceil(R / D)) (`docs/formulas.md`, Layouts)."""
+    return smaller(layout.pipeline_parallel_size, busiest_group_requests(request_count, layout))
+
+
+def bubble_fraction(request_count: int, layout: ParallelLayout) -> float:
+    """Share of stages without a pass while requests generate: 1 - F / Q (`docs/formulas.md`, Layouts)."""
+    return 1 - passes_in_flight(request_count, layout) / layout.pipeline_parallel_size
+
+
+def _candidate(
+    request: LayoutComparisonRequest,
+    layout: ParallelLayout,
+    model: Model,
+    hardware: Hardware | None,
+    calibration: Calibration | None,
+) -> Candidate:
+    fabric = _fabric(request, layout)
+    in_flight = passes_in_flight(request.request_count, layout)
+    load = fabric_load(stage_kinds(model, layout), prefill_rows(_prefill(request, layout), logits_rows=0))
+    alone = evolve(request, request_count=1)
+    of_all = prompt_seconds(_prefill(request, layout), model, fabric, calibration)
+    of_one = prompt_seconds(_prefill(alone, layout), model, fabric, calibration)
+    together, single = (
+        decode_pass(_decode(request, layout, count), model, hardware, fabric, calibration)
+        for count in (ceil_quotient(request.request_count, in_flight), 1)
+    )
+    need = None
+    if hardware is not None:
+        need = memory_need(
+            model,
+            layout,
+            hardware,
+            request.prompt_tokens + request.output_tokens,
+            request.request_count,
+            MemorySettings(
+                max_num_batched_tokens=request.max_num_batched_tokens, draft_token_count=request.draft_token_count
+            ),
+        )
+    too_much = (violation.description for violation in load_violations(load, "prompt_tokens"))
+    reasons = (*layout_reasons(model, layout), *too_much, *memory_reasons(need))
+    estimate = LayoutEstimate(
+        layout=layout,
+        sent_bytes_per_rank=round(smaller(load.outer.busiest_bytes, LARGEST_SENT_BYTES)),
+        inner_sent_bytes_per_rank=round(smaller(load.inner.busiest_bytes, LARGEST_SENT_BYTES)),
+        network_seconds=of_all,
+        single_network_seconds=of_one,
+        pass_seconds=together.seconds,
+        single_pass_seconds=single.seconds,
+        bubble_fraction=bubble_fraction(request.request_count, layout),
+        passes_in_flight=in_flight,
+        memory=countable_need(need),
+        feasible=not reasons,
+        reasons=reasons,
+    )
+    return Candidate(
+        estimate=estimate,
+        together=counted_seconds(layout, of_all, together),
+        alone=counted_seconds(layout, of_one, single),
+    )
+
+
+def prompt_seconds(
+    workload: PrefillWorkload, model: Model, fabric: Fabric, calibration: Calibration | None
+) -> Estimate:
+    """Time that transfers add to prompts, from the first to the last stage (`docs/formulas.md`, Layouts)."""
+    kinds = stage_kinds(model, workload.layout)
+    load = fabric_load(kinds, prefill_rows(workload, logits_rows=0))
+    calibrated = calibrated_transfers(kinds, prefill_passes(workload), calibration, fabric)
+    return with_calibration(fabric_seconds(load, fabric, prefill_effects(workload)), calibrated)
+
+
+def _fabric(request: LayoutComparisonRequest, layout: ParallelLayout) -> Fabric:
+    return resolve_fabric(request.link, (), request.inner_link, layout)
+
+
+def _prefill(request: LayoutComparisonRequest, layout: ParallelLayout) -> PrefillWorkload:
+    workload = PrefillWorkload(
+        model=request.model,
+        model_config_json=request.model_config_json,
+        prompt_tokens=request.prompt_tokens,
+        request_count=request.request_count,
+        max_num_batched_tokens=request.max_num_batched_tokens,
+        tensor_parallel_size=layout.tensor_parallel_size,
+    )
+    return _cut(workload, layout)
+
+
+def _decode(request: LayoutComparisonRequest, layout: ParallelLayout, request_count: int) -> DecodeWorkload:
+    workload = DecodeWorkload(
+        model=request.model,
+        model_config_json=request.model_config_json,
+        request_count=request_count,
+        draft_token_count=request.draft_token_count,
+        hardware=request.hardware,
+        context_tokens=request.prompt_tokens,
+        tensor_parallel_size=layout.tensor_parallel_size,
+    )
+    return _cut(workload, layout)
+
+
+def _cut(workload: Cut, layout: ParallelLayout) -> Cut:
+    """`workload` on the ranks of `layout`."""
+    return evolve(
+        workload,
+        tensor_parallel_size=layout.tensor_parallel_size,
+        pipeline_parallel_size=layout.pipeline_parallel_size,
+        data_parallel_size=layout.data_parallel_size,
+        expert_parallelism=layout.expert_parallelism,
+        ranks_per_node=layout.ranks_per_node,
+    )
+
+
+def _memory_assumptions(
+    request: LayoutComparisonRequest, model: Model, hardware: Hardware | None, layouts: tuple[LayoutEstimate, ...]
+) -> tuple[str, ...]:
+    if hardware is None:
+        return (assumptions.NO_MEMORY_RATE,)
+    is_known = any(one.memory is not None for one in layouts)
+    return assumptions.of_memory_check(model, is_known=is_known, output_tokens=request.output_tokens)

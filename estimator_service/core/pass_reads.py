@@ -1,0 +1,115 @@
+"""What a rank reads of its memory in one decode pass: weights, and the caches of the requests."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from attrs import evolve, frozen
+
+from estimator_service.core.elementwise import quotient, smaller
+from estimator_service.core.memory import cache_bytes_read, weight_bytes_read
+from linkbound.domain.catalog import Hardware, Model, ModelPart
+from linkbound.domain.layout import ParallelLayout
+from linkbound.domain.link import BITS_PER_BYTE
+from linkbound.domain.workload import DecodeWorkload
+
+SAME_MEAN_RATIO = 0.99
+"""Rounding of a mean of two digits, such as 4.5 bits."""
+
+
+def active_weight_bytes(model: Model, layout: ParallelLayout) -> float | None:
+    """Weight bytes one rank reads in a pass, at least; None where the model does not say (`docs/formulas.md`, Decode).
+
+    Where the parts of the model are known, what every rank holds whole counts as such. Else W = A q / (8 N Q D) with Q
+    stages and D attention groups, as if everything were cut evenly: which weights the groups share is not known. So it
+    is where a source states a mean q that the parts exceed, since a floor has to hold for both; with attention groups
+    the parts then count in the ratio of both means. Kept for the models and layouts that were asked for last.
+    """
+    return _active_weight_bytes(model, layout)
+
+
+@lru_cache(maxsize=256)
+def _active_weight_bytes(model: Model, layout: ParallelLayout) -> float | None:
+    # More rows read more, but one row is what every pass reads at least.
+    of_parts = weight_bytes_read(model, layout, 1) if model.parameter_groups else None
+    of_mean = _mean_weight_bytes(model, layout)
+    if of_parts is None or of_mean is None:
+        return of_mean if of_parts is None else float(of_parts.lower_bytes)
+    if not stated_mean_is_lower(model):
+        return float(of_parts.lower_bytes)
+    if layout.data_parallel_size > 1:
+        return of_parts.lower_bytes * _stated_ratio(model)
+    return smaller(float(of_parts.lower_bytes), of_mean)
+
+
+def _stated_ratio(model: Model) -> float:
+    """What a pass reads by the stated mean over what it reads by the parts, at most 1.
+
+    An even cut would spread over attention groups what each of them holds, and the parts say what that is.
+    """
+    one_rank = ParallelLayout(tensor_parallel_size=1)
+    of_parts, of_mean = weight_bytes_read(model, one_rank, 1), _mean_weight_bytes(model, one_rank)
+    if of_parts is None or of_mean is None:
+        return 1.0
+    return smaller(quotient(of_mean, of_parts.lower_bytes, if_zero=1.0), 1.0)
+
+
+def stated_mean_is_lower(model: Model) -> bool:
+    """Whether the stored parts of a model are more than its stated mean bits give for all parameters.
+
+    A mean is printed with few digits, so what is within a hundredth is the same (`docs/formulas.md`, Decode).
+    """
+    groups = [group for group in model.parameter_groups if group.part is not ModelPart.MTP]
+    total, bits = model.total_parameters, model.weight_bits_per_parameter
+    if total is None or bits is None or any(group.weight_bytes is None for group in groups):
+        return False
+    stored = sum(group.weight_bytes or 0 for group in groups)
+    return total * bits / BITS_PER_BYTE < SAME_MEAN_RATIO * stored
+
+
+def _mean_weight_bytes(model: Model, layout: ParallelLayout) -> float | None:
+    """W = A q / (8 N Q D): which of the weights the D attention groups share is not known here."""
+    if model.active_parameters is None or model.weight_bits_per_parameter is None:
+        return None
+    rank_count = layout.tensor_parallel_size * layout.pipeline_parallel_size * layout.data_parallel_size
+    return model.active_parameters * model.weight_bits_per_parameter / BITS_PER_BYTE / rank_count
+
+
+@frozen(kw_only=True)
+class MemoryReads:
+    """What one rank reads in a pass, and what the ranks of all stages read one after another; None: not known."""
+
+    weight_bytes: float | None
+    cache_bytes: float | None
+    path_bytes: float
+
+    @property
+    def rank_bytes(self) -> float:
+        """What is known of one rank's."""
+        return (self.weight_bytes or 0.0) + (self.cache_bytes or 0.0)
+
+
+def memory_reads(workload: DecodeWorkload, model: Model) -> MemoryReads:
+    """Weights and cache that a pass reads, at least (`docs/formulas.md`, Decode)."""
+    layout = workload.layout
+    weights, cache = active_weight_bytes(model, layout), _cache(workload, model, layout)
+    path_weights, path_cache = weights, cache
+    if layout.pipeline_parallel_size > 1:
+        one_stage = evolve(layout, pipeline_parallel_size=1)
+        path_weights, path_cache = active_weight_bytes(model, one_stage), _cache(workload, model, one_stage)
+    return MemoryReads(weight_bytes=weights, cache_bytes=cache, path_bytes=(path_weights or 0.0) + (path_cache or 0.0))
+
+
+NO_READS = MemoryReads(weight_bytes=None, cache_bytes=None, path_bytes=0.0)
+
+
+def _cache(workload: DecodeWorkload, model: Model, layout: ParallelLayout) -> float | None:
+    if workload.context_tokens is None:
+        return None
+    read = cache_bytes_read(model, layout, workload.context_tokens, workload.request_count, workload.rows_per_request)
+    return None if read is None else float(read.lower_bytes)
+
+
+def seconds_to_read(read_bytes: float, hardware: Hardware | None) -> float:
+    """Time to read from memory at its data-sheet rate; none without hardware (`docs/formulas.md`, Decode)."""
+    return 0.0 if hardware is None else read_bytes / hardware.memory_bandwidth_bytes_per_second

@@ -1,0 +1,1 @@
+"""Planning: the inverse of a TTFT estimate, and the checklist before a link is chosen."""

@@ -1,0 +1,77 @@
+"""Broken configs are read or refused in the right words: no other exception, whatever is wrong with them.
+
+`FUZZ_EXAMPLES` says how many are tried (`make fuzz`: 100,000), `FUZZ_SEED` which; the configs of the reference folder
+are among the seeds where LINKBOUND_REFERENCE_DATA names it.
+"""
+
+import json
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from estimator_service.catalog.imports import read_import
+from estimator_service.core.feasibility import infeasible_reasons
+from estimator_service.core.inventory import sent_bytes_per_logits_row, sent_bytes_per_token
+from linkbound.domain.catalog import ImportModelRequest, Model
+from linkbound.domain.errors import InvalidArgumentError
+from tests.fuzz.config_mutations import mutations
+from tests.unit.architecture.configs import PUBLISHED, SMALL, SMALL_MOE
+
+DEFAULT_EXAMPLE_COUNT = 600
+LARGEST_SEED_BYTES = 100_000
+
+
+def seeds() -> list[dict[str, Any]]:
+    own = [SMALL, SMALL_MOE, *(entry["config"] for entry in PUBLISHED.values())]
+    folder = os.environ.get("LINKBOUND_REFERENCE_DATA")
+    paths = sorted((Path(folder) / "hf_configs").glob("*.json")) if folder else []
+    return own + [json.loads(path.read_text()) for path in paths if path.stat().st_size < LARGEST_SEED_BYTES]
+
+
+def outcome_of(config_json: str) -> str:
+    try:
+        request = ImportModelRequest(config_json=config_json, validate_only=True)
+        imported = read_import(request)
+    except InvalidArgumentError as error:
+        assert error.field_violations
+        assert all(violation.field.startswith("config_json") for violation in error.field_violations)
+        return "refused"
+    held(imported.model)
+    return "read"
+
+
+def held(model: Model) -> None:
+    """What every model keeps, however it was read."""
+    assert model.all_reduce_count >= 1
+    for size in (1, 2, 8):
+        assert sent_bytes_per_token(model, size) >= 0
+        assert sent_bytes_per_logits_row(model, size) >= 0
+        infeasible_reasons(model, size)
+    if model.total_parameters is not None and model.active_parameters is not None:
+        assert 0 <= model.active_parameters <= model.total_parameters
+        assert sum(group.parameter_count for group in model.parameter_groups) == model.total_parameters + (
+            model.mtp_parameters or 0
+        )
+
+
+def test_broken_configs_are_read_or_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    count = int(os.environ.get("FUZZ_EXAMPLES", DEFAULT_EXAMPLE_COUNT))
+    seed = int(os.environ.get("FUZZ_SEED", "0"))
+    outcomes: Counter[str] = Counter()
+    for text in mutations(seeds(), count, seed):
+        try:
+            outcomes[outcome_of(text)] += 1
+        except Exception as error:
+            error.add_note(f"example {outcomes.total()} of seed {seed}: {text[:2000]}")
+            raise
+    assert outcomes.total() == count
+    # Both happen, or the mutations are of no use.
+    assert min(outcomes["read"], outcomes["refused"]) > count // 20
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\n{count} mutated configs: {outcomes['read']} read, {outcomes['refused']} refused, no other\n"
+        )

@@ -1,0 +1,100 @@
+"""What holds for every answer about a layout, as `test_estimator_answers` holds it for the others."""
+
+from __future__ import annotations
+
+from hypothesis import example, given, reject
+
+from linkbound.domain.decode import DecodeRequest
+from linkbound.domain.errors import InvalidArgumentError
+from linkbound.domain.estimate import Basis
+from linkbound.domain.layout_comparison import LayoutComparisonRequest
+from linkbound.domain.layout_recommendation import LayoutRecommendationRequest
+from linkbound.domain.link import Link
+from linkbound.domain.prefill import PrefillRequest
+from linkbound.domain.workload import DecodeWorkload
+from tests.property.estimator_strategies import ESTIMATOR
+from tests.property.layout_strategies import (
+    comparison_requests,
+    decode_requests,
+    prefill_requests,
+    recommendation_requests,
+)
+from tests.property.question_strategies import LARGEST_CACHE
+from tests.property.test_estimator_answers import always_bounded, check
+
+
+@given(prefill_requests())
+def test_prefill_of_a_layout(request: PrefillRequest) -> None:
+    answer = ESTIMATOR.estimate_prefill(request)
+    check(answer)
+    assert always_bounded(answer.network_seconds, answer.extra_ttft_seconds, answer.extra_ttft_fraction)
+    assert 0 <= answer.network_seconds.lower <= answer.ttft_seconds.lower or request.to_link is not None
+    assert answer.counter_bytes_per_rank >= answer.sent_bytes_per_rank
+    assert (answer.inner_link is None) == (request.workload.ranks_per_node == 1)
+    if answer.network_share_fraction is not None:
+        assert 0 <= answer.network_share_fraction <= 1
+    is_calibrated = answer.network_seconds.expected is not None
+    assert is_calibrated == (answer.network_seconds.expected_basis is not Basis.UNSPECIFIED)
+    for changed in (answer.extra_ttft_seconds, answer.extra_ttft_fraction):
+        assert changed is None or (changed.expected is not None) == is_calibrated
+
+
+@given(decode_requests())
+@example(
+    DecodeRequest(
+        workload=DecodeWorkload(
+            model_config_json=LARGEST_CACHE,
+            tensor_parallel_size=1,
+            request_count=10**5,
+            context_tokens=10**6,
+            hardware="dgx-spark",
+        ),
+        link=Link(line_rate_bits_per_second=10**11),
+    )
+)
+@example(
+    DecodeRequest(
+        workload=DecodeWorkload(
+            model="llama-3.1-405b",
+            tensor_parallel_size=1,
+            request_count=10**5,
+            context_tokens=10**6,
+            hardware="dgx-spark",
+        ),
+        link=Link(line_rate_bits_per_second=10**11),
+    )
+)
+def test_decode_of_a_layout(request: DecodeRequest) -> None:
+    try:
+        answer = ESTIMATOR.estimate_decode(request)
+    except InvalidArgumentError:
+        # More bytes of cache than an answer can count are refused.
+        reject()
+    check(answer)
+    assert always_bounded(answer.network_seconds, answer.traffic_bits_per_second, answer.extra_pass_seconds)
+    assert answer.traffic_bits_per_second.upper is not None
+    assert answer.traffic_bits_per_second.upper <= answer.link.effective_bits_per_second
+    assert answer.network_seconds.lower <= answer.pass_seconds.lower
+
+
+@given(comparison_requests())
+def test_layout_comparison(request: LayoutComparisonRequest) -> None:
+    answer = ESTIMATOR.compare_layouts(request)
+    check(answer)
+    for layout in answer.layouts:
+        assert layout.feasible == (not layout.reasons)
+        assert always_bounded(layout.network_seconds, layout.single_network_seconds)
+        assert 0 <= layout.bubble_fraction < 1
+    for choice in (answer.single_stream, answer.batched):
+        assert choice is None or answer.layouts[choice.index].feasible
+
+
+@given(recommendation_requests())
+def test_recommendation(request: LayoutRecommendationRequest) -> None:
+    answer = ESTIMATOR.recommend_layout(request)
+    check(answer)
+    for option in answer.options:
+        assert option.feasible == (not option.reasons)
+        with_baseline = (option.ttft_seconds, option.last_ttft_seconds, option.extra_ttft_fraction)
+        assert always_bounded(option.extra_ttft_seconds, *with_baseline)
+        assert [one is None for one in with_baseline] == [request.baseline_ttft_seconds is None] * 3
