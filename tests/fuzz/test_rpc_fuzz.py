@@ -44,18 +44,23 @@ NO_MESSAGE = b"\xff\xff\xff\xff"
 AS_THEY_ARE: Any = {"request_serializer": bytes, "response_deserializer": bytes}
 
 
+async def converse(call: Any, requests: list[bytes]) -> None:
+    """Sends the next request when the one before is answered: a client that writes to an ended call makes up a code."""
+    for request in requests:
+        await call.write(request)
+        if await call.read() is grpc.aio.EOF:
+            return
+    await call.done_writing()
+    while await call.read() is not grpc.aio.EOF:
+        pass
+
+
 async def code_of(channel: grpc.aio.Channel, method: MethodDescriptor, requests: list[bytes]) -> grpc.StatusCode:
     """How a call with serialised `requests` ends; a stream of answers is left after a few of them."""
     path = f"/{method.containing_service.full_name}/{method.name}"
     try:
         if method.client_streaming:
-
-            async def all_of_them() -> AsyncIterator[bytes]:
-                for request in requests:
-                    yield request
-
-            async for _ in channel.stream_stream(path, **AS_THEY_ARE)(all_of_them(), timeout=PATIENCE_SECONDS):
-                pass
+            await converse(channel.stream_stream(path, **AS_THEY_ARE)(timeout=PATIENCE_SECONDS), requests)
         elif method.server_streaming:
             call = channel.unary_stream(path, **AS_THEY_ARE)(requests[0], timeout=PATIENCE_SECONDS)
             for _ in range(STREAMED_ANSWER_COUNT):
