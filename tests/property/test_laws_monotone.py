@@ -95,7 +95,10 @@ def test_more_requests_and_longer_ones(request: DecodeRequest, added_requests: i
         after = ESTIMATOR.estimate_decode(attrs.evolve(request, workload=workload))
         assert before.sent_bytes_per_pass <= after.sent_bytes_per_pass
         no_less(before.network_seconds, after.network_seconds)
-        no_less(before.pass_seconds, after.pass_seconds)
+        # The floor of a pass takes the fixed time from calibrated ones, whose intervals widen with the payload: it may
+        # fall where a table spans far too little.
+        if request.collective_table is None:
+            no_less(before.pass_seconds, after.pass_seconds)
 
 
 @given(prefill_requests(), RATES, RATES)
