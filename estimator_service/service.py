@@ -20,7 +20,7 @@ from linkbound.domain.paging import Page, PageRequest
 from linkbound.domain.prefill import PrefillEstimate, PrefillRequest
 from linkbound.domain.tp_projection import TpProjection, TpProjectionRequest
 from linkbound.domain.training import TrainingStepEstimate, TrainingStepRequest
-from linkbound.domain.workload import DecodeWorkload, PrefillWorkload
+from linkbound.domain.workload import AsksOfModel
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +65,11 @@ class Estimator:
 
     def estimate_training_step(self, request: TrainingStepRequest) -> TrainingStepEstimate:
         """The gradient exchange of data-parallel training and the step that follows."""
-        model = self._catalog.models.get(request.model) if request.model else None
+        model = (
+            self.model_of(request.model, request.model_config_json, "model_config_json")
+            if request.is_of_model
+            else None
+        )
         calibration = self._calibration_of(request.calibration, request.collective_table)
         return training.estimate_training_step(request, model, calibration)
 
@@ -76,24 +80,26 @@ class Estimator:
     def project_tp_sizes(self, request: TpProjectionRequest) -> TpProjection:
         """One prompt workload over several tensor-parallel sizes."""
         model = self._workload_model(request.workload)
-        hardware = self._catalog.hardware.get(request.hardware) if request.hardware else None
+        hardware = self._hardware_of(request.hardware)
         return tp_projection.project_tp_sizes(request, model, hardware)
 
     def compare_layouts(self, request: LayoutComparisonRequest) -> LayoutComparison:
         """Every way to cut one instance of a model over the same nodes."""
         from estimator_service.core.layouts import comparison
 
-        model = self.model_of(request.model, request.model_config_json, "model_config_json")
+        model = self._workload_model(request.workload)
+        hardware = self._hardware_of(request.workload.hardware)
         calibration = self._calibration_of(request.calibration, request.collective_table)
-        return comparison.compare_layouts(request, model, self._hardware_of(request.hardware), calibration)
+        return comparison.compare_layouts(request, model, hardware, calibration)
 
     def recommend_layout(self, request: LayoutRecommendationRequest) -> LayoutRecommendation:
         """How to run a model on the nodes at hand: one large instance, or several smaller ones."""
         from estimator_service.core.layouts import recommendation
 
-        model = self.model_of(request.model, request.model_config_json, "model_config_json")
+        model = self._workload_model(request.workload)
+        hardware = self._hardware_of(request.workload.hardware)
         calibration = self._calibration_of(request.calibration, request.collective_table)
-        return recommendation.recommend_layout(request, model, self._hardware_of(request.hardware), calibration)
+        return recommendation.recommend_layout(request, model, hardware, calibration)
 
     def check_memory_fit(self, request: MemoryFitRequest) -> MemoryFit:
         """What a model and its requests need in memory, and whether it is there."""
@@ -122,7 +128,7 @@ class Estimator:
         from estimator_service.core.planning.facts import plan_facts
 
         model = self._catalog.models.get(request.model) if request.model else None
-        hardware = self._catalog.hardware.get(request.hardware) if request.hardware else None
+        hardware = self._hardware_of(request.hardware)
         parts = self._network_parts(request.switch, request.nic)
         return check_plan(plan_facts(request, model, hardware, parts))
 
@@ -192,8 +198,7 @@ class Estimator:
 
     def list_models(self, request: PageRequest) -> Page[Model]:
         """One page of the models, in the order of their ids."""
-        page = page_of(MODELS, self._catalog.models.ids, request)
-        return Page(entries=tuple(map(self._catalog.models.get, page.ids)), next_page_token=page.next_page_token)
+        return page_of(MODELS, self._catalog.models, request)
 
     def get_model(self, model_id: str) -> Model:
         """One model. A malformed id is a violation."""
@@ -219,7 +224,7 @@ class Estimator:
             return self._catalog.models.get(model_id)
         return self._inline_models().get(model_config_json, field)
 
-    def _workload_model(self, workload: PrefillWorkload | DecodeWorkload) -> Model:
+    def _workload_model(self, workload: AsksOfModel) -> Model:
         return self.model_of(workload.model, workload.model_config_json, "workload.model_config_json")
 
     def _inline_models(self) -> InlineModels:
@@ -231,8 +236,7 @@ class Estimator:
 
     def list_hardware(self, request: PageRequest) -> Page[Hardware]:
         """One page of the hardware, in the order of its ids."""
-        page = page_of(HARDWARE, self._catalog.hardware.ids, request)
-        return Page(entries=tuple(map(self._catalog.hardware.get, page.ids)), next_page_token=page.next_page_token)
+        return page_of(HARDWARE, self._catalog.hardware, request)
 
     def get_hardware(self, hardware_id: str) -> Hardware:
         """One kind of hardware. A malformed id is a violation."""
@@ -255,9 +259,7 @@ class Estimator:
 
     def list_calibrations(self, request: PageRequest) -> Page[Calibration]:
         """One page of the calibrations, in the order of their ids."""
-        calibrations = self._catalog.calibrations
-        page = page_of(CALIBRATIONS, calibrations.ids, request)
-        return Page(entries=tuple(map(calibrations.get, page.ids)), next_page_token=page.next_page_token)
+        return page_of(CALIBRATIONS, self._catalog.calibrations, request)
 
     def get_calibration(self, calibration_id: str) -> Calibration:
         """One calibration. A malformed id is a violation."""

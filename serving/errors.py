@@ -196,7 +196,7 @@ ERROR_TABLE = (
             Situation("the store broke and nothing more is stored until a restart", "STORE_BROKEN"),
             Situation("at start: another process holds the store; metadata `pid`", "STORE_LOCKED"),
             Situation("at start: the address cannot be listened on", "CANNOT_LISTEN"),
-            Situation("at start: one of several processes ended", "WORKER_FAILED"),
+            Situation("at start: one of several processes ended, or could not be started", "WORKER_FAILED"),
         ),
     ),
     ErrorRow(

@@ -15,8 +15,10 @@ RPC_FAILED = "rpc_failed"
 SERVER_STARTED = "server_started"
 SERVER_STOPPING = "server_stopping"
 SERVER_STOPPED = "server_stopped"
+CATALOG_ENTRY_UNREADABLE = "catalog_entry_unreadable"
 WORKER_SERVING = "worker_serving"
 WORKER_ENDED = "worker_ended"
+WORKER_NOT_STARTED = "worker_not_started"
 
 
 def configure_logging(log_format: LogFormat, log_level: LogLevel) -> None:

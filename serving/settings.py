@@ -93,8 +93,8 @@ class ServerSettings(Checked, CrossChecked):
         if not self.uses_tls and not self.allow_plaintext and not is_loopback(self.host):
             yield Violation(
                 "host",
-                f"{shown(self.host)} can be reached from other machines: set TLS files, or allow_plaintext to serve"
-                " unencrypted",
+                f"{shown(self.host)} can be reached from other machines: set TLS files, or allow_plaintext"
+                " (LINKBOUND_SERVER_ALLOW_PLAINTEXT=true) to serve unencrypted",
             )
 
 

@@ -14,7 +14,7 @@ import structlog
 from attrs import field, frozen
 
 from linkbound.domain.errors import UnavailableError
-from serving.logging import WORKER_ENDED, WORKER_SERVING
+from serving.logging import WORKER_ENDED, WORKER_NOT_STARTED, WORKER_SERVING
 
 SHORTEST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
@@ -36,11 +36,21 @@ class WorkerPool:
     grace_seconds: float
 
 
+@frozen
+class _End:
+    """How a worker ended: the event of the log line, in words, and as fields of the line."""
+
+    event: str
+    text: str
+    facts: Mapping[str, object]
+
+
 async def supervise(pool: WorkerPool, *, stop: asyncio.Event, on_serving: Callable[[], None]) -> None:
     """Run the workers of `pool` until `stop` is set; `on_serving` is called once all of them serve.
 
-    A worker that ends afterwards is replaced, after a pause that grows while its successors end too. Raises
-    UnavailableError (WORKER_FAILED) where one ends before all of them have served: its log says why.
+    A worker that ends afterwards, or that cannot be started again, is replaced after a pause that grows while its
+    successors fail too. Raises UnavailableError (WORKER_FAILED) where one ends, or cannot be started, before all of
+    them have served: its log says why.
     """
     all_serve = asyncio.Event()
     workers = [_Worker(index, pool, stop, all_serve) for index in range(pool.process_count)]
@@ -75,19 +85,26 @@ class _Worker:
         pause = SHORTEST_PAUSE_SECONDS
         while True:
             started = time.monotonic()
-            exit_code = await self._run_one()
+            end = await self._end_of_one()
             if self._stop.is_set():
                 return
             if not self._all_serve.is_set():
-                raise UnavailableError(
-                    f"a worker ended with exit code {exit_code} while the workers started", reason="WORKER_FAILED"
-                )
+                raise UnavailableError(f"{end.text} while the workers started", reason="WORKER_FAILED")
             if time.monotonic() - started >= STEADY_SECONDS:
                 pause = SHORTEST_PAUSE_SECONDS
-            self._log.error(WORKER_ENDED, exit_code=exit_code, pause_seconds=pause)
+            self._log.error(end.event, **end.facts, pause_seconds=pause)
             if await _within(pause, self._stop.wait()):
                 return
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+
+    async def _end_of_one(self) -> _End:
+        """How the next process ended, or that there was none: a machine may be short of memory for a while."""
+        try:
+            exit_code = await self._run_one()
+        except OSError as error:
+            problem = error.strerror or str(error)
+            return _End(WORKER_NOT_STARTED, f"a worker could not be started: {problem}", {"error": problem})
+        return _End(WORKER_ENDED, f"a worker ended with exit code {exit_code}", {"exit_code": exit_code})
 
     async def _run_one(self) -> int:
         """One process from start to end; its exit code, negative for a signal."""

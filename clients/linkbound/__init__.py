@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from linkbound.domain.link_comparison import EmulatedLink, LinkComparison, LinkComparisonRequest
     from linkbound.domain.memory import MemoryFit, MemoryFitRequest, MemoryNeed
     from linkbound.domain.metric import Metric, Spread
+    from linkbound.domain.paging import UnreadableEntry, UnreadableEntryWarning
     from linkbound.domain.planning import LinkVerdict, PlanCheck, PlanItem, PlanStatus, SlowestLink, Verdict
     from linkbound.domain.prediction import Baseline, PredictedValue, Prediction, TransferModel
     from linkbound.domain.prefill import PrefillEstimate, PrefillRequest
@@ -185,6 +186,8 @@ __all__ = [
     "UnauthenticatedError",
     "UnavailableError",
     "UnimplementedError",
+    "UnreadableEntry",
+    "UnreadableEntryWarning",
     "Verdict",
     "Violation",
     "__version__",
@@ -299,6 +302,8 @@ _MODULES = {
     "UnauthenticatedError": "domain.errors",
     "UnavailableError": "domain.errors",
     "UnimplementedError": "domain.errors",
+    "UnreadableEntry": "domain.paging",
+    "UnreadableEntryWarning": "domain.paging",
     "Verdict": "domain.planning",
     "Violation": "domain.errors",
 }

@@ -8,26 +8,34 @@ from estimator_service.architecture.family import Family
 from estimator_service.architecture.fields import Fields
 from estimator_service.architecture.mixers import Attention, Indexer, IndexerKind, Mixer
 from estimator_service.architecture.read_attention import (
-    Heads,
     read_attention,
     read_compressed_attention,
     read_latent_attention,
     with_compression,
     with_own_indexers,
 )
+from estimator_service.architecture.read_heads import LATENT_RANK_KEYS, Heads, with_heads_of_layers
 
 NO_ATTENTION = "the size of attention: heads or their width are not in the config"
+NO_LATENT_ATTENTION = "the size of latent attention: heads or the widths of their queries are not in the config"
+NO_COMPRESSED_ATTENTION = "the size of compressed attention: heads, ranks, groups or the window are not in the config"
 
 
 def full_attention(
     config: Fields, family: Family, heads: Heads, hidden_size: int, layer_count: int
 ) -> tuple[Mixer, ...] | None:
     """Attention over all tokens, of each layer: latent, compressed or with heads of keys, whichever the fields give."""
-    latent = read_latent_attention(config, hidden_size) if config.has("kv_lora_rank") else None
-    if latent is not None:
+    if config.has(*LATENT_RANK_KEYS):
+        latent = read_latent_attention(config, hidden_size)
+        if latent is None:
+            config.ledger.leave_open(NO_LATENT_ATTENTION)
+            return None
         return with_own_indexers(latent, config, layer_count)
-    compressed = read_compressed_attention(config) if config.has("o_lora_rank") else None
-    if compressed is not None:
+    if config.has("o_lora_rank"):
+        compressed = read_compressed_attention(config)
+        if compressed is None:
+            config.ledger.leave_open(NO_COMPRESSED_ATTENTION)
+            return None
         return with_compression(compressed, config, layer_count)
     plain = read_attention(config, family, heads)
     if plain is None:
@@ -36,7 +44,7 @@ def full_attention(
     plain = _global_attention(plain, config)
     if config.flag("add_full_attention_sink_bias") is False:
         plain = evolve(plain, sinks=False)
-    return _block_sparse(plain, config, hidden_size, layer_count)
+    return with_heads_of_layers(_block_sparse(plain, config, hidden_size, layer_count), config)
 
 
 def _global_attention(plain: Attention, config: Fields) -> Attention:

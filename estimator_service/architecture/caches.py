@@ -27,6 +27,8 @@ FP8_SCALE_BYTES = 4
 COMPRESSED_SCALE_GROUP = 64
 COMPRESSED_SCALE_ALIGNMENT_BYTES = 8
 """A byte for 64 values in the FP8 cache of compressed attention, padded to 8 bytes."""
+BLOCK_KEY_VALUE_BYTES = 2
+"""Keys that score blocks of tokens are kept in BF16 unless the engine is told to keep them in FP8."""
 _KEY_AND_VALUE = 2
 
 
@@ -103,13 +105,26 @@ def _latent(a: LatentAttention) -> Iterator[CacheGroup]:
 def _indexer_keys(i: Indexer, pooled_tokens: int = 1) -> CacheGroup:
     """Keys of an indexer: one for each token, or for each pool."""
     pool = max(pooled_tokens, i.pool_tokens if i.kind is IndexerKind.POOL else 1)
-    stored_bytes = i.head_dim + FP8_SCALE_BYTES * ceil_quotient(i.head_dim, FP8_SCALE_GROUP)
+    fp8_bytes = ceil_quotient(_fp8_key_bytes(i), pool)
+    # Nothing says how an engine keeps pooled keys of a POOL indexer: the type of the cache is taken.
+    fixed_bytes = {
+        IndexerKind.TOKEN: fp8_bytes,
+        IndexerKind.BLOCK: BLOCK_KEY_VALUE_BYTES * i.head_dim,
+        IndexerKind.POOL: 0,
+    }
     return CacheGroup(
         reason="keys of the indexer" + (f", one for {pool} tokens" if pool > 1 else ""),
         layer_count=1,
         values_per_token=ceil_quotient(i.head_dim, pool),
-        fp8_bytes_per_token=ceil_quotient(stored_bytes, pool),
+        fp8_bytes_per_token=fp8_bytes,
+        fixed_bytes_per_token=fixed_bytes[i.kind],
     )
+
+
+def _fp8_key_bytes(i: Indexer) -> int:
+    """One key in FP8: with scales, but for blocks of tokens."""
+    scale_count = 0 if i.kind is IndexerKind.BLOCK else ceil_quotient(i.head_dim, FP8_SCALE_GROUP)
+    return i.head_dim + FP8_SCALE_BYTES * scale_count
 
 
 def _compressed(a: CompressedAttention) -> Iterator[CacheGroup]:

@@ -8,11 +8,15 @@ from attrs import field, frozen
 
 from estimator_service.architecture.mixers import MIXERS, Mixer
 from estimator_service.architecture.ranges import indexes_of, is_ranges
+from linkbound.domain.catalog import WeightFormatSource
 from linkbound.domain.errors import Violation
-from linkbound.domain.rules import CrossChecked, instance, optional, pattern, real, sequence, text, whole
+from linkbound.domain.rules import CrossChecked, instance, member, optional, pattern, real, sequence, text, whole
 
 LARGEST_LAYER_COUNT = 1024
 """Layers of the largest model that is read; the largest published ones have under 200."""
+
+LARGEST_FORMAT_COUNT = 16
+"""Formats of weights in one model; published ones have up to three."""
 
 _WIDTH = whole(1, 10**6)
 _OPTIONAL_WIDTH = whole(0, 10**6)
@@ -36,7 +40,8 @@ class Experts:
     """Routed experts, of which a token uses `active_count`, and shared ones of `shared_inner_width` in all.
 
     `latent_width`: routed experts work at this width, between two projections; 0: at the hidden size.
-    `latent_norm`: a norm stands between them. `identity_count` experts are routed to and hold nothing.
+    `latent_norm`: a norm stands between them. `identity_count` experts are routed to and hold nothing. `shared_apart`:
+    shared experts end in a sum over the ranks of their own.
     """
 
     count: int = field(metadata=whole(1, 10**5))
@@ -46,6 +51,7 @@ class Experts:
     bias: bool = field(default=False, metadata=_FLAG)
     shared_inner_width: int = field(default=0, metadata=_OPTIONAL_WIDTH)
     shared_gate: bool = field(default=False, metadata=_FLAG)
+    shared_apart: bool = field(default=False, metadata=_FLAG)
     latent_width: int = field(default=0, metadata=_OPTIONAL_WIDTH)
     latent_norm: bool = field(default=False, metadata=_FLAG)
     identity_count: int = field(default=0, metadata=_COUNT)
@@ -138,6 +144,9 @@ class WeightFormat:
     matrix_bytes: int = field(default=0, metadata=whole(0, 1024))
 
 
+_FORMATS = sequence(0, LARGEST_FORMAT_COUNT, instance(WeightFormat))
+
+
 @frozen(kw_only=True)
 class Architecture(CrossChecked):
     """What a model is made of. Widths are values, `value_bytes` the bytes of a weight or activation as the model runs.
@@ -168,9 +177,18 @@ class Architecture(CrossChecked):
     draft: DraftModule | None = field(default=None, metadata=optional(instance(DraftModule)))
     value_bytes: int = field(default=2, metadata=whole(1, 16))
     is_complete: bool = field(default=True, metadata=_FLAG)
-    storage_known: bool = field(default=True, metadata=_FLAG)
-    formats: tuple[WeightFormat, ...] = field(default=(), metadata=sequence(0, 16, instance(WeightFormat)))
+    weight_format_source: WeightFormatSource = field(
+        default=WeightFormatSource.STATED, metadata=member(WeightFormatSource)
+    )
+    formats: tuple[WeightFormat, ...] = field(
+        default=(), metadata=sequence(0, LARGEST_FORMAT_COUNT, instance(WeightFormat))
+    )
     stored_around: tuple[StoredModules, ...] = field(default=(), metadata=sequence(0, 16, instance(StoredModules)))
+
+    @property
+    def knows_formats(self) -> bool:
+        """Whether bytes can be counted: `formats`, and for what has none of them the type that the model runs in."""
+        return self.weight_format_source is not WeightFormatSource.UNSPECIFIED
 
     @property
     def layer_count(self) -> int:

@@ -19,8 +19,10 @@ class Family:
     over the ranks in vLLM. `parallel_mixers`: each layer has attention and a state space side by side.
     `doubled_layers`: a layer has two attention and two dense blocks beside its experts. `dense_draft`: draft modules
     have dense blocks. `bare_state_layers`: a state space has a layer to itself. `separate_feed_forwards`: a dense block
-    and experts side by side. `window_pattern`: each n-th layer sees all tokens. `position_offset`: learned positions,
-    and rows besides. `tower_counts`: a vision tower is part of the model.
+    and experts side by side. `shared_apart`: shared experts are summed by themselves. `unused_projections`: layers that
+    read the keys and values of earlier ones hold projections all the same. `unread_mixers`: what mixes tokens is not
+    read, and why. `window_pattern`: each n-th layer sees all tokens. `position_offset`: learned positions, and rows
+    besides. `tower_counts`: a vision tower is part of the model.
     """
 
     model_types: tuple[str, ...]
@@ -47,6 +49,9 @@ class Family:
     dense_draft: bool = False
     bare_state_layers: bool = False
     separate_feed_forwards: bool = False
+    shared_apart: bool = False
+    unused_projections: bool = False
+    unread_mixers: str = ""
     window_pattern: int = 0
     position_offset: int | None = None
     embedding_norm: bool = False

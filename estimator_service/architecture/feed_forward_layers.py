@@ -7,6 +7,22 @@ from enum import Enum
 
 from estimator_service.architecture.fields import Fields
 
+LAYER_KEYS = (
+    "moe_layer_freq",
+    "moe_layer_frequency",
+    "moe_layer_interval",
+    "moe_layer_start_index",
+    "moe_layer_end_index",
+    "moe_layers_enum",
+    "moe_layers",
+    "is_moe_layer",
+    "expert_layer_period",
+    "expert_layer_offset",
+    "decoder_sparse_step",
+    "first_k_dense_replace",
+)
+"""Keys that say which layers have experts, for nothing in a model without any."""
+
 
 class Block(Enum):
     """What a layer has as feed-forward block."""
@@ -21,7 +37,7 @@ def blocks_of_layers(config: Fields, layer_count: int) -> tuple[Block, ...]:
     for reader in (_by_name, _by_flag, _by_list_of_layers, _by_period, _by_first_dense):
         blocks = reader(config, layer_count)
         if blocks is not None:
-            config.use("first_k_dense_replace", "moe_layer_freq", "decoder_sparse_step", "mlp_only_layers")
+            config.use("mlp_only_layers", *LAYER_KEYS)
             return tuple(blocks)
     return (Block.EXPERTS,) * layer_count
 
@@ -32,6 +48,9 @@ def _by_name(config: Fields, layer_count: int) -> Sequence[Block] | None:
 
 
 def _by_flag(config: Fields, layer_count: int) -> Sequence[Block] | None:
+    marks = config.items("is_moe_layer", length=layer_count)
+    if marks is not None:
+        return [Block.EXPERTS if mark else Block.DENSE for mark in marks]
     if not isinstance(config.values.get("moe_layer_freq"), list):
         return None
     flags = config.wholes("moe_layer_freq", length=layer_count)
@@ -53,10 +72,13 @@ def _by_list_of_layers(config: Fields, layer_count: int) -> Sequence[Block] | No
 
 
 def _by_period(config: Fields, layer_count: int) -> Sequence[Block] | None:
-    """Experts in each n-th layer: by Llama 4's, Jamba's, Ernie's and Qwen's names."""
+    """Experts in each n-th layer: by Llama 4's, Arctic's, Jamba's, Ernie's and Qwen's names."""
     step = config.whole("interleave_moe_layer_step", maximum=layer_count)
     if step is not None:
         return [Block.EXPERTS if (i + 1) % step == 0 else Block.DENSE for i in range(layer_count)]
+    frequency = config.whole("moe_layer_frequency", maximum=layer_count)
+    if frequency is not None:
+        return [Block.EXPERTS if (i + 1) % frequency == 0 else Block.DENSE for i in range(layer_count)]
     period = config.whole("expert_layer_period", maximum=layer_count)
     if period is not None:
         offset = config.whole("expert_layer_offset", minimum=0) or 0

@@ -157,6 +157,24 @@ class Fields:
             return None
         return tuple(number for number in numbers if number is not None)
 
+    def per_layer(self, *names: str, length: int, maximum: int = LARGEST_WIDTH) -> tuple[int, ...] | None:
+        """A whole number above 0 for each of `length` layers: one for all, or an array of them."""
+        name, value = self._find(names)
+        if value is None or not name:
+            return None
+        if isinstance(value, list | tuple):
+            numbers = self.wholes(name, length=length, minimum=1)
+            if numbers is not None and max(numbers, default=0) > maximum:
+                self.refuse(name, f"{max(numbers)} is not a whole number from 1 to {maximum}")
+                return None
+            return numbers
+        whole = self.whole(name, maximum=maximum)
+        return None if whole is None else (whole,) * length
+
+    def is_array(self, *names: str) -> bool:
+        """Whether the first of the keys that the config gives a value holds an array."""
+        return isinstance(self._values.get(self.stated_name(*names)), list)
+
     def section(self, *names: str, defaults: Mapping[str, Any] | None = None) -> Fields | None:
         """An object within this one."""
         for name in names:

@@ -51,6 +51,20 @@ def mx(bits: int) -> WeightFormat:
     )
 
 
+def bits_and_bytes_4(*, doubled: bool) -> WeightFormat:
+    """Bitsandbytes in 4 bits: a float32 for 64 weights, or a byte and a float32 for 256 such bytes.
+
+    (`docs/formulas.md`, Parameters)
+    """
+    scale_bits = ONE_BYTE_SCALE_BITS + FP8_BLOCK_SCALE_BITS / 256 if doubled else FP8_BLOCK_SCALE_BITS
+    return WeightFormat(name="bnb4", weight_bits=4, block_rows=1, block_columns=64, block_bits=scale_bits)
+
+
+def bits_and_bytes() -> WeightFormat:
+    """Bitsandbytes in 8 bits: a float32 for each output (`docs/formulas.md`, Parameters)."""
+    return WeightFormat(name="bnb8", weight_bits=8, block_rows=1, block_bits=FP8_BLOCK_SCALE_BITS)
+
+
 def grouped_integers(bits: int, group_size: int, *, zero_points: bool, column_bits: int = 0) -> WeightFormat:
     """Integers with a half-precision scale for each group along the inputs, and a packed zero point where there is one.
 

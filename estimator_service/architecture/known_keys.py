@@ -12,7 +12,9 @@ _NAMING = """
     _name_or_path _commit_hash _note architectures auto_map custom_pipelines license model_version mode
     tokenizer_class
     tokenizer_type transformers_version transformers.js_config _attn_implementation _attn_implementation_internal
-    attn_implementation _flash_attn_2_enabled ffn_act_fn
+    attn_implementation _flash_attn_2_enabled ffn_act_fn attention_method normalization_function
+    normalization_layer_name applied_layernorm layer_norm_type block_type use_rmsnorm use_gated_activation
+    use_parallel_block use_parallel_embedding use_embedding_sharing order_of_interleaved_layers layer_switch
 """
 _GENERATION = """
     add_cross_attention bad_words_ids begin_suppress_tokens chunk_size_feed_forward cross_attention_hidden_size
@@ -24,6 +26,8 @@ _GENERATION = """
     return_dict return_dict_in_generate seq_length suppress_tokens task_specific_params temperature tf_legacy_loss
     tie_encoder_decoder top_k top_p torchscript typical_p use_bfloat16 use_cache summary_activation
     summary_proj_to_labels summary_type summary_use_proj image_placeholder video_placeholder ignore_index
+    downsample_ratio select_layer force_image_size use_thumbnail num_image_tokens projection_dim
+    audio_soft_tokens_per_image
     image_seq_length image_grid_pinpoints process_image_mode vision_feature_layer vision_feature_select_strategy
     vision_soft_tokens_per_image use_unified_vision_chunk mm_tokens_per_image classifier_activation
 """
@@ -40,6 +44,9 @@ _SCALES = """
     key_multiplier lm_head_multiplier logit_scale logits_scaling mlp_multipliers mup_enabled mup_base_width
     query_pre_attn_scalar residual_multiplier scale_attention_softmax_in_fp32 scale_attn_by_inverse_layer_idx
     scale_attn_weights scale_depth scale_emb scale_embedding softmax_scale ssm_multipliers swiglu_alpha swiglu_limit
+    attn_output_multiplier embedding_multiplier_scale output_multiplier_scale max_attn_value dim_model_base
+    mla_scale_q_lora mla_scale_kv_lora mup_attn_multiplier mup_width_multiplier mup_use_scaling gegelu_limit
+    gegelu_pad_to_256 norm_before_gate logits_soft_cap embeddings_scale_by_sqrt_dim
     activation_situ_beta activation_situ_linear_beta attn_scale full_attn_alpha_factor full_attn_beta_factor
     linear_attn_alpha_factor linear_attn_beta_factor mlp_alpha_factor mlp_beta_factor postnorm shared_moe_mode
 """
@@ -50,7 +57,9 @@ _ROUTING = """
     num_hash_layers router_aux_loss_coef router_jitter_noise router_z_loss_coef router_scaling_factor
     routed_scaling_factor routing_type score_func score_function scoring_func seq_aux topk_group topk_method
     use_grouped_topk use_moe_router_bias use_routing_bias zero_expert_type route_scale z_loss_coefficient
-    enable_moe_fp32_combine moe_norm_min
+    enable_moe_fp32_combine moe_norm_min capacity_factor moe_drop_tokens moe_random_routing_dropped_token
+    moe_use_aux_free moe_eval_capacity_factor moe_train_capacity_factor moe_min_capacity moe_token_dropping route_norm
+    load_balance_coeff num_limited_groups num_expert_groups use_expert_bias
 """
 _NUMERICS = """
     apply_residual_connection_post_layernorm fp32_layer_norm gradient_checkpointing init_device pretraining_tp
@@ -59,6 +68,7 @@ _NUMERICS = """
     mamba_chunk_size mamba_hidden_act chunk_size time_step_scale output_gate_type index_share_for_mtp_iteration
     hc_sinkhorn_iters language_model_only mtp_use_dedicated_embeddings use_bidirectional_attention attn_type
     use_parallel_residual do_layer_norm_before rmsnorm use_mixed_mlp_moe initial_context_length layerdrop
+    full_attn_mod interpolate_factor attn_rotary_emb pad_sequence_to_multiple_of_64 hidden_mamba_act rescale_every
     quantization_status onnx_safe use_dynamic_ntk use_logn_attn
 """
 _EXACT = frozenset(f"{_NAMING} {_GENERATION} {_POSITIONS} {_SCALES} {_ROUTING} {_NUMERICS}".split())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import Enum
 
-from estimator_service.architecture.family import Family
+from estimator_service.architecture.family import UNKNOWN, Family
 from estimator_service.architecture.fields import Fields
 from linkbound.domain.rules import shown
 
@@ -60,8 +60,11 @@ _NAMES = {
     "e": Kind.EXPERTS_ONLY,
 }
 _LIST_KEYS = ("layers_block_type", "layer_types", "layer_block_types", "block_types", "hybrid_layer_types")
+_WINDOW_PERIOD_KEYS = ("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
+_RECURRENT_MODES = ("chunk", "fused_chunk", "fused_recurrent")
+"""How flash-linear-attention runs its layers, whatever they are made of."""
 _PATTERN_KEYS = ("hybrid_override_pattern", "hybrid_pattern")
-COUNT_KEYS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "n_blocks")
+COUNT_KEYS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "n_blocks", "num_transformer_layers")
 _DECODER_KEYS = ("num_decoder_layers", "decoder_layers")
 
 
@@ -89,9 +92,15 @@ def layer_count_of(config: Fields, limit: int) -> int | None:
 
 def kinds_of_layers(config: Fields, family: Family, layer_count: int, *, has_window: bool) -> tuple[Kind, ...]:
     """The kind of each layer (`docs/formulas.md`, Parameters)."""
+    if family.unread_mixers or (family is UNKNOWN and config.values.get("attn_mode") in _RECURRENT_MODES):
+        config.use("attn_mode")
+        reason = family.unread_mixers or "attn_mode is that of linear attention, of a kind that no key names"
+        config.ledger.leave_open(f"{reason}: its parameters and caches are not counted")
+        return (Kind.UNKNOWN,) * layer_count
     readers: tuple[Callable[[Fields, int], Sequence[Kind] | None], ...] = (
         _by_pattern,
         _by_names,
+        _by_attention_names,
         _by_flags,
         _by_linear_lists,
         _by_attention_lists,
@@ -100,7 +109,7 @@ def kinds_of_layers(config: Fields, family: Family, layer_count: int, *, has_win
     for reader in readers:
         kinds = reader(config, layer_count)
         if kinds is not None:
-            config.use("full_attention_interval", "sliding_window_pattern", *_LIST_KEYS)
+            config.use("full_attention_interval", "sliding_window_pattern", "global_attn_every_n_layers", *_LIST_KEYS)
             return tuple(kinds)
     if _is_state_space_alone(config) or (has_state_space(config) and not family.parallel_mixers):
         return (Kind.STATE,) * layer_count
@@ -159,6 +168,16 @@ def _by_names(config: Fields, layer_count: int) -> Sequence[Kind] | None:
     return None
 
 
+def _by_attention_names(config: Fields, layer_count: int) -> Sequence[Kind] | None:
+    """GPT-Neo names the attention of each layer; elsewhere the key may hold numbers, which are not read."""
+    names = config.values.get("attention_layers")
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        return None
+    config.close("attention_types")
+    listed = config.items("attention_layers", length=layer_count)
+    return None if listed is None else _named(config, listed)
+
+
 def _by_flags(config: Fields, layer_count: int) -> Sequence[Kind] | None:
     """Lists of 0 and 1: MiMo marks windows, MiniMax marks full attention."""
     windows = config.wholes("hybrid_layer_pattern", length=layer_count)
@@ -193,6 +212,13 @@ def _by_period(config: Fields, layer_count: int) -> Sequence[Kind] | None:
     interval = config.whole("full_attention_interval", maximum=10**5)
     if interval is not None and has_linear_attention(config):
         return [Kind.FULL if (i + 1) % interval == 0 else Kind.LINEAR for i in range(layer_count)]
+    group_size = config.whole("layer_group_size", maximum=10**5) or 1
+    if group_size > 1:
+        # Bailing: the last layer of each group, and those after the last whole group, see all tokens.
+        whole_groups = layer_count // group_size * group_size
+        return [
+            Kind.FULL if (i + 1) % group_size == 0 or i >= whole_groups else Kind.LINEAR for i in range(layer_count)
+        ]
     period = config.whole("attn_layer_period", maximum=10**5)
     if period is None:
         return None
@@ -221,7 +247,7 @@ def _windows(config: Fields, family: Family, layer_count: int) -> tuple[Kind, ..
         # One letter for each layer, repeated: L for a window, anything else for all tokens.
         config.use("sliding_window_pattern")
         return tuple(Kind.WINDOW if lettered[i % len(lettered)] in "Ll" else Kind.FULL for i in range(layer_count))
-    pattern = config.whole("sliding_window_pattern", "_sliding_window_pattern", maximum=10**5) or family.window_pattern
+    pattern = config.whole(*_WINDOW_PERIOD_KEYS, maximum=10**5) or family.window_pattern
     first_full = (
         config.whole("max_window_layers", minimum=0, maximum=10**5) if config.flag("use_sliding_window") else None
     )

@@ -58,8 +58,12 @@ def _attention(a: Attention, h: int) -> Iterator[Weight]:
     gate_rows = query_rows if a.output_gate is OutputGate.VALUE else 0
     key_rows = a.key_value_head_count * a.head_dim
     value_rows = a.key_value_head_count * a.value_head_dim
-    yield matrix("self_attn.q_proj", _ATTENTION, query_rows + gate_rows, inputs, bias=a.projection_bias)
-    if not a.reuses_cache:
+    if a.query_rank:
+        yield matrix("self_attn.q_a_proj", _ATTENTION, a.query_rank, inputs, split=_WHOLE)
+        yield vector("self_attn.q_a_norm", ModelPart.NORM, a.query_rank)
+    yield matrix("self_attn.q_proj", _ATTENTION, query_rows + gate_rows, a.query_rank or inputs, bias=a.projection_bias)
+    has_projections = not a.reuses_cache or a.stores_unused_projections
+    if has_projections:
         yield matrix("self_attn.k_proj", _ATTENTION, key_rows, inputs, bias=a.projection_bias, split=_BY_HEADS)
         if not a.value_is_key:
             yield matrix("self_attn.v_proj", _ATTENTION, value_rows, inputs, bias=a.projection_bias, split=_BY_HEADS)
@@ -71,7 +75,7 @@ def _attention(a: Attention, h: int) -> Iterator[Weight]:
     if a.query_key_norm is not QueryKeyNorm.NONE:
         over_heads = a.query_key_norm is QueryKeyNorm.LAYER
         norm_width = query_rows if over_heads else a.head_dim
-        if not a.reuses_cache:
+        if has_projections:
             norm_width += key_rows if over_heads else a.head_dim
         yield vector("self_attn.norm", ModelPart.NORM, norm_width * (2 if a.query_key_norm_bias else 1))
     if a.indexer is not None:

@@ -61,9 +61,10 @@ class Indexer:
 class Attention:
     """Softmax attention with keys and values of their own heads (MHA, GQA, MQA).
 
-    `projection_bias` is that of queries, keys and values. `value_is_key`: no value projection. `reuses_cache`: keys and
-    values are those of an earlier layer. `sinks`: one learned logit a head. `window_tokens` bounds what a token sees,
-    `read_tokens` what it selects of that.
+    `query_rank`: queries of all heads come from so many values; 0: from the input. `projection_bias` is that of
+    queries, keys and values. `value_is_key`: no value projection. `reuses_cache`: keys and values are those of an
+    earlier layer, and nothing projects them unless `stores_unused_projections`. `sinks`: one learned logit a head.
+    `window_tokens` bounds what a token sees, `read_tokens` what it selects of that.
     """
 
     head_count: int = field(metadata=_HEADS)
@@ -71,6 +72,7 @@ class Attention:
     head_dim: int = field(metadata=_WIDTH)
     value_head_dim: int = field(metadata=_WIDTH)
     input_width: int = field(default=0, metadata=_OPTIONAL_WIDTH)
+    query_rank: int = field(default=0, metadata=_OPTIONAL_WIDTH)
     projection_bias: bool = field(default=False, metadata=_FLAG)
     output_bias: bool = field(default=False, metadata=_FLAG)
     query_key_norm: QueryKeyNorm = field(default=QueryKeyNorm.NONE, metadata=member(QueryKeyNorm))
@@ -78,6 +80,7 @@ class Attention:
     output_gate: OutputGate = field(default=OutputGate.NONE, metadata=member(OutputGate))
     value_is_key: bool = field(default=False, metadata=_FLAG)
     reuses_cache: bool = field(default=False, metadata=_FLAG)
+    stores_unused_projections: bool = field(default=False, metadata=_FLAG)
     sinks: bool = field(default=False, metadata=_FLAG)
     window_tokens: int | None = field(default=None, metadata=_TOKENS)
     read_tokens: int | None = field(default=None, metadata=_TOKENS)

@@ -12,7 +12,7 @@ from estimator_service.architecture.parameters import (
     total_parameters,
 )
 from estimator_service.architecture.passes import collectives_of
-from linkbound.domain.catalog import Model
+from linkbound.domain.catalog import Model, WeightFormatSource
 from linkbound.domain.rules import checked
 
 DENSE_ACTIVE_PARAMETERS = "active_parameters are all but the input embedding, of which a token reads one row."
@@ -55,6 +55,7 @@ def model_of(reading: Reading, *, model_id: str, display_name: str, sources: tup
             parameter_groups=groups,
             cache_groups=cache_groups(architecture) if architecture.is_complete else (),
             mtp_layer_count=_draft_layer_count(architecture),
+            weight_format_source=architecture.weight_format_source if groups else WeightFormatSource.UNSPECIFIED,
             unused_keys=reading.unused_keys,
             undetermined=reading.undetermined,
             assumptions=(*_words(architecture, experts), *reading.assumptions)[:100],

@@ -1,8 +1,7 @@
 """Lists of module names as quantisers write them: exact names, prefixes, names with wildcards, expressions.
 
-A name is matched in time linear in its length and that of the pattern, whatever the pattern: expressions are not run by
-an engine that can back up. What an expression uses beyond literals, dots, stars, digits and groups of words is not
-understood, and the list says so.
+Whether a list holds a name is decided in time that does not grow with the list: names are looked up, and the few
+patterns are followed once for each way in which the number of a layer enters them.
 """
 
 from __future__ import annotations
@@ -12,110 +11,38 @@ from collections.abc import Iterable, Sequence
 
 from attrs import field, frozen
 
+from estimator_service.architecture.name_patterns import Pattern, compile_expression, compile_glob
+
 _EXPRESSION_MARK = "re:"
 _LONGEST_PATTERN = 256
-LARGEST_PATTERN_COUNT = 64
-"""Patterns with wildcards in one list, those of single layers apart; published lists have under ten."""
+LARGEST_PATTERN_COUNT = 32
+"""Patterns with wildcards in one list, those of single layers by what they say of the layer; published lists have under
+ten."""
 
 _LAYER = re.compile(r"(?:^|\.)layers\.(\d{1,6})(?=$|[.*])(?:\.)?")
-_TOKEN = re.compile(r"\((?:\?:)?([\w|.\\-]*)\)|\\d\+|\[0-9\]\+|\.\*|\\(.)|([\w/-])|(\.)|([\^$])")
+_BEFORE_LAYERS = ("model.layers.", "model.language_model.layers.", "language_model.model.layers.", "backbone.layers.")
+"""What stands before the number of a layer in the names of checkpoints."""
 
 
 @frozen
-class _Any:
-    """Any text."""
+class LayerNames:
+    """What a list says of one layer: names within it, starts of names, and which of the `inner_patterns` hold there."""
+
+    names: frozenset[str] = frozenset()
+    starts: frozenset[str] = frozenset()
+    pattern_bits: int = 0
+
+    def holds(self, name: str) -> bool:
+        """Whether `name`, within the layer, is meant by a name or a start, or what it is part of."""
+        if not self.names.isdisjoint(_wholes_of(name)):
+            return True
+        return bool(self.starts) and any(name[:end] in self.starts for end in range(len(name) + 1))
 
 
-@frozen
-class _AnyCharacter:
-    """One character."""
-
-
-@frozen
-class _Digits:
-    """At least one digit."""
-
-
-@frozen
-class _Words:
-    """One of several words."""
-
-    words: tuple[str, ...]
-
-
-_Token = _Any | _AnyCharacter | _Digits | _Words
-
-
-@frozen
-class Pattern:
-    """One pattern: tokens that a whole name matches."""
-
-    tokens: tuple[_Token, ...]
-
-    def matches(self, name: str) -> bool:
-        """Whether the pattern matches all of `name`."""
-        positions = {0}
-        for token in self.tokens:
-            positions = _advance(token, positions, name)
-            if not positions:
-                return False
-        return len(name) in positions
-
-
-def _advance(token: _Token, positions: set[int], name: str) -> set[int]:
-    match token:
-        case _Any():
-            return set(range(min(positions), len(name) + 1))
-        case _AnyCharacter():
-            return {p + 1 for p in positions if p < len(name)}
-        case _Words(words):
-            return {p + len(word) for p in positions for word in words if name.startswith(word, p)}
-        case _Digits():
-            ends: set[int] = set()
-            for p in positions:
-                end = p
-                while end < len(name) and name[end].isdigit():
-                    end += 1
-                    ends.add(end)
-            return ends
-
-
-def compile_glob(text: str) -> Pattern:
-    """A name in which `*` is any text."""
-    tokens: list[_Token] = []
-    for index, part in enumerate(text.split("*")):
-        if index and not (tokens and isinstance(tokens[-1], _Any)):
-            tokens.append(_Any())
-        if part:
-            tokens.append(_Words((part,)))
-    return Pattern(tuple(tokens))
-
-
-def compile_expression(text: str) -> Pattern | None:
-    """An expression that matches from the start of a name; None where it uses more than is understood."""
-    tokens: list[_Token] = []
-    position = 0
-    ends_open = True
-    while position < len(text):
-        found = _TOKEN.match(text, position)
-        if found is None:
-            return None
-        piece, position = found.group(), found.end()
-        if found.group(1) is not None:
-            tokens.append(_Words(tuple(word.replace("\\", "") for word in found.group(1).split("|"))))
-        elif piece == ".*":
-            tokens.append(_Any())
-        elif piece in ("\\d+", "[0-9]+"):
-            tokens.append(_Digits())
-        elif found.group(2) is not None:
-            tokens.append(_Words((found.group(2),)))
-        elif found.group(3) is not None:
-            tokens.append(_Words((piece,)))
-        elif found.group(4) is not None:
-            tokens.append(_AnyCharacter())
-        else:
-            ends_open = ends_open and piece != "$"
-    return Pattern((*tokens, _Any()) if ends_open else tuple(tokens))
+def _wholes_of(name: str) -> list[str]:
+    """Everything, then each thing that `name` is part of, then `name`."""
+    parts = name.split(".")
+    return ["", *(".".join(parts[:end]) for end in range(1, len(parts) + 1))]
 
 
 @frozen(kw_only=True)
@@ -125,36 +52,64 @@ class ModuleList:
     A name stands for everything below it, and for a name that ends in it. `not_understood` patterns match nothing.
     """
 
-    by_layer: dict[int, tuple[str, ...]] = field(factory=dict)
+    by_layer: dict[int, LayerNames] = field(factory=dict)
     names: frozenset[str] = field(factory=frozenset)
     patterns: tuple[Pattern, ...] = field(factory=tuple)
-    layer_patterns: tuple[Pattern, ...] = field(factory=tuple)
+    inner_patterns: tuple[tuple[Pattern, ...], ...] = field(factory=tuple)
     not_understood: tuple[str, ...] = field(factory=tuple)
-    _matched: dict[tuple[int | None, tuple[str, ...]], bool] = field(factory=dict, eq=False, repr=False)
+    _of_layers: dict[int | None, tuple[tuple[Pattern, int], ...]] = field(factory=dict, eq=False, repr=False)
+    _inner_bits: dict[str, int] = field(factory=dict, eq=False, repr=False)
+    _named: dict[tuple[str, ...], bool] = field(factory=dict, eq=False, repr=False)
+    _matched: dict[tuple[tuple[tuple[int, int], ...], tuple[str, ...]], bool] = field(
+        factory=dict, eq=False, repr=False
+    )
 
     def holds(self, layer: int | None, names: Sequence[str]) -> bool:
         """Whether one of `names`, of the module in `layer`, is in the list; `layer` None: it belongs to none."""
-        if layer is not None and any(_below(entry, name) for entry in self.by_layer.get(layer, ()) for name in names):
+        own = None if layer is None else self.by_layer.get(layer)
+        if own is not None and any(own.holds(name) or own.pattern_bits & self._bits_of(name) for name in names):
             return True
-        # What no layer's number decides is the same in every layer, and decided once.
-        key = (None if layer is None else layer if self.layer_patterns else 0, tuple(names))
+        key = tuple(names)
+        if self.names:
+            if key not in self._named:
+                self._named[key] = any(_parts_in(self.names, name) for name in names)
+            if self._named[key]:
+                return True
+        return bool(self.patterns) and self._matches(layer, key)
+
+    def _bits_of(self, name: str) -> int:
+        """Which of the patterns within a layer match `name`."""
+        if name not in self._inner_bits:
+            matched = [any(pattern.matches(name) for pattern in both) for both in self.inner_patterns]
+            self._inner_bits[name] = sum(1 << index for index, each in enumerate(matched) if each)
+        return self._inner_bits[name]
+
+    def _matches(self, layer: int | None, names: tuple[str, ...]) -> bool:
+        if layer not in self._of_layers:
+            self._of_layers[layer] = tuple(self._entries(layer))
+        entries = self._of_layers[layer]
+        # Layers whose numbers lead every pattern to the same states are alike.
+        key = tuple((id(pattern), states) for pattern, states in entries), names
         if key not in self._matched:
-            self._matched[key] = self._holds_anywhere(layer, names)
+            self._matched[key] = any(
+                pattern.matches_from(states, name) for pattern, states in entries for name in names
+            )
         return self._matched[key]
 
-    def _holds_anywhere(self, layer: int | None, names: Sequence[str]) -> bool:
-        if any(_parts_in(self.names, name) for name in names):
-            return True
-        before = "model." if layer is None else f"model.layers.{layer}."
-        full = [before + name for name in names] + (list(names) if layer is None else [])
-        return any(pattern.matches(name) for pattern in (*self.patterns, *self.layer_patterns) for name in full)
+    def _entries(self, layer: int | None) -> Iterable[tuple[Pattern, int]]:
+        """Each pattern with the states that what stands before a name within `layer` leads to."""
+        befores = ("", "model.") if layer is None else tuple(f"{before}{layer}." for before in _BEFORE_LAYERS)
+        for pattern in self.patterns:
+            for states in dict.fromkeys(pattern.after(pattern.start, before) for before in befores):
+                if states:
+                    yield pattern, states
 
 
 def module_list(entries: Iterable[object]) -> ModuleList:
     """The list in `entries`; what is no text is left out."""
     by_layer: dict[int, dict[str, None]] = {}
     names: set[str] = set()
-    globs: dict[str, bool] = {}
+    globs: dict[str, None] = {}
     expressions: dict[str, None] = {}
     for entry in entries:
         if not isinstance(entry, str) or not entry:
@@ -166,56 +121,65 @@ def module_list(entries: Iterable[object]) -> ModuleList:
         if layer is not None and "*" not in entry[: layer.start()]:
             by_layer.setdefault(int(layer.group(1)), {})[entry[layer.end() :]] = None
         elif "*" in entry:
-            globs[entry] = "layers" in entry
+            globs[entry] = None
         else:
             names.add(entry)
-    patterns, layer_patterns, open_entries = _compiled(globs, expressions)
+    patterns: dict[str, tuple[Pattern, ...]] = {}
+    left_open: dict[str, None] = {}
+    for text in globs:
+        _add(text, text, patterns, left_open)
+    for text in expressions:
+        _add(f"{_EXPRESSION_MARK}{text}", text, patterns, left_open)
+    own_patterns: dict[str, tuple[Pattern, ...]] = {}
+    of_layers = {number: _of_layer(rests, own_patterns, left_open) for number, rests in by_layer.items()}
     return ModuleList(
-        by_layer={number: tuple(rest) for number, rest in by_layer.items()},
+        by_layer=of_layers,
         names=frozenset(names),
-        patterns=patterns,
-        layer_patterns=layer_patterns,
-        not_understood=open_entries,
+        patterns=tuple(pattern for both in patterns.values() for pattern in both),
+        inner_patterns=tuple(own_patterns.values()),
+        not_understood=tuple(left_open),
     )
 
 
-def _compiled(
-    globs: dict[str, bool], expressions: dict[str, None]
-) -> tuple[tuple[Pattern, ...], tuple[Pattern, ...], tuple[str, ...]]:
-    patterns: list[Pattern] = []
-    layer_patterns: list[Pattern] = []
-    left_open: list[str] = []
-    for text, names_layers in globs.items():
-        if len(text) > _LONGEST_PATTERN or len(patterns) + len(layer_patterns) >= LARGEST_PATTERN_COUNT:
-            left_open.append(text)
-            continue
-        wanted = layer_patterns if names_layers else patterns
-        wanted.append(compile_glob(text))
-        if not text.endswith("*"):
-            wanted.append(compile_glob(f"{text}.*"))
-    for text in expressions:
-        short = len(text) <= _LONGEST_PATTERN and len(patterns) + len(layer_patterns) < LARGEST_PATTERN_COUNT
-        compiled = compile_expression(text) if short else None
-        if compiled is None:
-            left_open.append(f"{_EXPRESSION_MARK}{text}")
+def _of_layer(rests: Iterable[str], patterns: dict[str, tuple[Pattern, ...]], left_open: dict[str, None]) -> LayerNames:
+    """What the entries of a list say after the number of a layer."""
+    names: set[str] = set()
+    starts: set[str] = set()
+    bits = 0
+    for rest in rests:
+        if "*" not in rest:
+            names.add(rest)
+        elif "*" not in rest[:-1]:
+            starts.add(rest[:-1].removesuffix("."))
         else:
-            (layer_patterns if "layers" in text else patterns).append(compiled)
-    return tuple(patterns), tuple(layer_patterns), tuple(left_open)
+            _add(rest, rest, patterns, left_open)
+            bits |= 1 << list(patterns).index(rest) if rest in patterns else 0
+    return LayerNames(frozenset(names), frozenset(starts), bits)
 
 
-def _below(entry: str, name: str) -> bool:
-    """Whether `entry`, what a list says after the layer's number, stands for `name`: itself, or what it is part of."""
-    if entry in ("", "*"):
-        return True
-    if entry.endswith("*"):
-        return "*" not in entry[:-1] and name.startswith(entry[:-1].removesuffix("."))
-    return name == entry or name.startswith(f"{entry}.")
+def _add(entry: str, text: str, patterns: dict[str, tuple[Pattern, ...]], left_open: dict[str, None]) -> None:
+    """Compile `entry` into `patterns`, once; what is too long, too much or not understood is left open."""
+    if entry in patterns or entry in left_open:
+        return
+    compiled: tuple[Pattern, ...] | None = None
+    if len(text) <= _LONGEST_PATTERN and len(patterns) < LARGEST_PATTERN_COUNT:
+        compiled = _compiled(text, is_expression=entry.startswith(_EXPRESSION_MARK))
+    if compiled is None:
+        left_open[entry] = None
+    else:
+        patterns[entry] = compiled
+
+
+def _compiled(text: str, *, is_expression: bool) -> tuple[Pattern, ...] | None:
+    if is_expression:
+        expression = compile_expression(text)
+        return None if expression is None else (expression,)
+    # A name stands for everything below it.
+    return (compile_glob(text),) if text.endswith("*") else (compile_glob(text), compile_glob(f"{text}.*"))
 
 
 def _parts_in(names: frozenset[str], name: str) -> bool:
     """Whether `name`, a part of it up to a dot, or a last part of it is in `names`."""
-    if not names:
-        return False
     parts = name.split(".")
     return any(
         ".".join(parts[start:end]) in names for start in range(len(parts)) for end in range(start + 1, len(parts) + 1)

@@ -98,7 +98,7 @@ def _group(part: ModelPart, split: WeightSplit, shares: list[_Share], architectu
         part=part,
         parameter_count=sum(s.layer_count * s.weight.parameter_count for s in shares),
         active_parameter_count=sum(s.layer_count * s.weight.active_parameter_count for s in shares),
-        weight_bytes=round(stored_bytes) if architecture.storage_known else None,
+        weight_bytes=round(stored_bytes) if architecture.knows_formats else None,
         split=split,
         layer_count=0 if part is ModelPart.MTP else len(layers),
     )

@@ -33,6 +33,9 @@ _LINEAR = "linear attention or state-space output: each rank holds the sum over 
 _DENSE = "dense MLP: each rank holds the sum over its slice of the inner width"
 _EXPERTS = "mixture of experts, shared experts added first: each rank holds a slice of every expert"
 _EXPERTS_APART = "mixture of experts beside a dense MLP, summed apart: each rank holds a slice of every expert"
+_EXPERTS_BESIDE = "mixture of experts and a dense MLP side by side, added before one sum over the ranks"
+_EXPERTS_ALONE = "mixture of experts without the shared ones: each rank holds a slice of every expert"
+_SHARED_APART = "shared experts, summed apart: each rank holds the sum over its slice of the inner width"
 _LATENT = "experts in a latent space whose way back is not linear: summed at that width before it"
 _MERGED = "parallel block: attention and MLP are added before one sum over the ranks"
 _OPEN = "block whose parts are not known: taken to end in a sum over the ranks"
@@ -78,12 +81,16 @@ def _logits(architecture: Architecture) -> Iterator[Collective]:
 def _sums(group: LayerGroup, architecture: Architecture) -> Iterator[_Sum]:
     block_count = len(group.mixers) + len(group.feed_forwards)
     wanted = group.all_reduce_count
-    if wanted is not None and wanted < block_count:
+    added_blocks = wanted is not None and wanted == len(group.mixers) + 1 and len(group.feed_forwards) > 1
+    if wanted is not None and wanted < block_count and not added_blocks:
         for _ in range(wanted):
             yield _sum(architecture, ModelPart.ATTENTION, _MERGED)
         return
     for mixer in group.mixers:
         yield _of_mixer(mixer, architecture)
+    if added_blocks:
+        yield _sum(architecture, ModelPart.ROUTED_EXPERTS, _EXPERTS_BESIDE)
+        return
     apart = any(isinstance(block, DenseFeedForward) for block in group.feed_forwards)
     for block in group.feed_forwards:
         if isinstance(block, DenseFeedForward):
@@ -101,6 +108,9 @@ def _of_mixer(mixer: Mixer, architecture: Architecture) -> _Sum:
 
 
 def _of_experts(block: Experts, group: LayerGroup, architecture: Architecture, reason: str) -> Iterator[_Sum]:
+    if block.shared_apart and block.shared_inner_width:
+        yield _sum(architecture, ModelPart.SHARED_EXPERTS, _SHARED_APART)
+        reason = _EXPERTS_ALONE
     yield _sum(architecture, ModelPart.ROUTED_EXPERTS, reason)
     # Linear: no norm before it and stored as the model runs. Then the sum may come after it, with the rest.
     quantised = any(_LATENT_OUTPUT in entry.modules for entry in group.stored)

@@ -8,16 +8,18 @@ from attrs import evolve
 
 from estimator_service.architecture.facts import Architecture, Experts, LayerGroup, StoredModules, WeightFormat
 from estimator_service.architecture.fields import Fields
-from estimator_service.architecture.quantisation_schemes import Scheme, read_scheme
+from estimator_service.architecture.quantisation_scheme import Scheme
+from estimator_service.architecture.quantisation_schemes import read_scheme
 from estimator_service.architecture.ranges import ranges_of
 from estimator_service.architecture.weight import Weight
 from estimator_service.architecture.weights import EMBEDDING_MODULE, HEAD_MODULE, layer_weights
+from linkbound.domain.catalog import WeightFormatSource
+from linkbound.domain.quantisation_file import QUANTISATION_KEYS
 from linkbound.domain.rules import shown
 
-_CONFIG_KEYS = ("quantization_config", "quant_config", "compression_config")
-_NO_QUANTISATION = (
-    "The config names no quantisation, so weights are counted as the model runs; some quantised checkpoints say it in a"
-    " file of their own."
+NO_QUANTISATION = (
+    "The config names no quantisation, so weights are counted in its number type; a checkpoint that is quantised in a"
+    " file of its own (hf_quant_config.json) has fewer bytes, and is imported with that file."
 )
 
 # What checkpoints call the same module.
@@ -48,22 +50,24 @@ _DRAFT_PREFIX = "mtp.layers.0."
 
 def read_quantisation(root: Fields, config: Fields, architecture: Architecture) -> Architecture:
     """`architecture`, with the formats that the config gives to its modules (`docs/formulas.md`, Parameters)."""
-    section = root.section(*_CONFIG_KEYS) or config.section(*_CONFIG_KEYS)
+    section = root.section(*QUANTISATION_KEYS) or config.section(*QUANTISATION_KEYS)
     if section is None:
-        for fields, key in ((fields, key) for fields in (root, config) for key in _CONFIG_KEYS):
+        for fields, key in ((fields, key) for fields in (root, config) for key in QUANTISATION_KEYS):
             value = fields.values.get(key)
             if value:
                 fields.use(key)
                 root.ledger.leave_open(f"how weights are stored: {fields.path_of(key)} {shown(value)} is not an object")
-                return evolve(architecture, storage_known=False)
-        root.ledger.assume(_NO_QUANTISATION)
-        return architecture
+                return evolve(architecture, weight_format_source=WeightFormatSource.UNSPECIFIED)
+        root.ledger.assume(NO_QUANTISATION)
+        # What is not even the number type stays open.
+        source = WeightFormatSource.DATA_TYPE if architecture.knows_formats else architecture.weight_format_source
+        return evolve(architecture, weight_format_source=source)
     scheme = read_scheme(section, config)
     if scheme is None:
-        return evolve(architecture, storage_known=False)
+        return evolve(architecture, weight_format_source=WeightFormatSource.UNSPECIFIED)
     if scheme.experts_only and not _has_experts(architecture):
         root.ledger.leave_open("how weights are stored: the quantisation is for routed experts, and there are none")
-        return evolve(architecture, storage_known=False)
+        return evolve(architecture, weight_format_source=WeightFormatSource.UNSPECIFIED)
     for text in scheme.not_understood[:4]:
         root.ledger.leave_open(f"which modules the quantisation means by {text[:200]}")
     return _apply(architecture, scheme)
@@ -85,14 +89,13 @@ def _apply(architecture: Architecture, scheme: Scheme) -> Architecture:
     for module, names in around.items():
         chosen = scheme.format_of(None, (module, *names), is_plain=True, is_expert=False)
         if chosen is not None:
-            formats[chosen.name] = chosen
-            stored_around.append(StoredModules(weight_format=chosen.name, modules=(module,)))
+            stored_around.append(StoredModules(weight_format=_named(chosen, formats), modules=(module,)))
     draft = architecture.draft
     return evolve(
         architecture,
         layers=tuple(groups),
         draft=None if draft is None else evolve(draft, layers=tuple(draft_groups)),
-        formats=tuple(formats[name] for name in sorted(formats)),
+        formats=tuple(evolve(weight_format, name=name) for name, weight_format in sorted(formats.items())),
         stored_around=tuple(stored_around),
     )
 
@@ -119,12 +122,19 @@ def _split(
             known = _draft_names(module_names) if is_draft else module_names
             where = None if is_draft else layer
             found = scheme.format_of(where, known, is_plain=weight.plain, is_expert=is_expert)
-            if found is not None:
-                formats[found.name] = found
-            chosen.append("" if found is None else found.name)
+            chosen.append("" if found is None else _named(found, formats))
         alike.setdefault(tuple(chosen), []).append(layer)
     for chosen_names, layers in alike.items():
         yield evolve(group, layers=ranges_of(layers), stored=_stored(matrices, chosen_names))
+
+
+def _named(weight_format: WeightFormat, formats: dict[str, WeightFormat]) -> str:
+    """The name under which `formats` keeps the format: its own, with a number where another one has that."""
+    name, number = weight_format.name, 1
+    while formats.setdefault(name, weight_format) != weight_format:
+        number += 1
+        name = f"{weight_format.name}_{number}"
+    return name
 
 
 def _stored(matrices: Sequence[Weight], names: Sequence[str]) -> tuple[StoredModules, ...]:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve
 
-from estimator_service.architecture.facts import WeightFormat
+from estimator_service.architecture.facts import LARGEST_FORMAT_COUNT, WeightFormat
 from estimator_service.architecture.fields import Fields
-from estimator_service.architecture.formats import fp8, fp8_channel, grouped_integers, mx, nvfp4
+from estimator_service.architecture.formats import MX_GROUP_SIZE, fp8, fp8_channel, grouped_integers, mx, nvfp4
 from estimator_service.architecture.module_patterns import ModuleList, module_list
+from estimator_service.architecture.quantisation_scheme import Scheme, Targeted, scheme_of
+from estimator_service.architecture.quantisation_tools import (
+    INTEGER_METHODS,
+    bits_and_bytes_scheme,
+    integer_scheme,
+    quark_scheme,
+)
 
+_BLOCK_IN_WORDS = re.compile("([1-9][0-9]{0,4})x([1-9][0-9]{0,4})")
 _IGNORE_KEYS = ("ignore", "modules_to_not_convert", "exclude_modules", "ignored_layers")
 _SILENT_KEYS = [
     "activation_scheme",
@@ -34,7 +43,6 @@ _SILENT_KEYS = [
     "model_file_base_name",
     "checkpoint_format",
     "quantizer",
-    "lm_head",
     "meta",
     "is_marlin_format",
     "moe_quant_algo",
@@ -56,49 +64,8 @@ _SILENT_KEYS = [
     "has_zero_point",
 ]
 _EVERYTHING = ("Linear",)
-
-
-@frozen(kw_only=True)
-class Targeted:
-    """A format and the modules that have it; no modules: every linear one."""
-
-    weight_format: WeightFormat
-    modules: ModuleList | None = None
-
-
-@frozen(kw_only=True)
-class Scheme:
-    """Which format a module has: the first of `targeted` that means it, unless `ignored` does.
-
-    `plain` modules (embeddings, heads, routers) have one only where a list names them. `experts_format` is that of
-    routed experts where it differs; `experts_only`: nothing else is quantised.
-    """
-
-    targeted: tuple[Targeted, ...]
-    ignored: ModuleList = field(factory=ModuleList)
-    experts_format: WeightFormat | None = None
-    experts_only: bool = False
-
-    @property
-    def not_understood(self) -> Sequence[str]:
-        """Patterns that mean nothing here."""
-        lists = [self.ignored, *(entry.modules for entry in self.targeted if entry.modules is not None)]
-        return [text for modules in lists for text in modules.not_understood]
-
-    def format_of(
-        self, layer: int | None, names: Sequence[str], *, is_plain: bool, is_expert: bool
-    ) -> WeightFormat | None:
-        """The format of a module of `layer` that is called one of `names`; None: as the model runs."""
-        named = next(
-            (e.weight_format for e in self.targeted if e.modules is not None and e.modules.holds(layer, names)), None
-        )
-        if named is not None:
-            return named
-        if is_plain or (self.experts_only and not is_expert) or self.ignored.holds(layer, names):
-            return None
-        if is_expert and self.experts_format is not None:
-            return self.experts_format
-        return next((e.weight_format for e in self.targeted if e.modules is None), None)
+TOO_MANY_FORMATS = f"how weights are stored: the quantisation has {LARGEST_FORMAT_COUNT} formats or more"
+_NO_WEIGHTS = "The quantisation is of activations or caches alone: weights are counted as the model runs."
 
 
 def read_scheme(section: Fields, config: Fields) -> Scheme | None:
@@ -106,15 +73,22 @@ def read_scheme(section: Fields, config: Fields) -> Scheme | None:
     section.close(*_SILENT_KEYS, *_IGNORE_KEYS, "quantized_layers", "config_groups")
     section.use("quant_method", "quant_algo")
     ignored = module_list(_texts(section, *_IGNORE_KEYS))
-    method = (section.text("quant_method") or "").casefold()
+    method = (section.text("quant_method") or _unnamed_method(section)).casefold()
     algorithm = (section.text("quant_algo") or "").upper()
+    if not method and "quant_algo" in section.values and section.values["quant_algo"] is None:
+        section.ledger.assume(_NO_WEIGHTS)
+        return Scheme(targeted=())
+    nested = section.section("quantization")
+    if nested is not None:
+        # The contents of ModelOpt's own file, which keeps everything one level down.
+        return read_scheme(nested, config)
     layers = section.values.get("quantized_layers")
     if isinstance(layers, Mapping):
         section.use("group_size", "weight_block_size")
         rest = _fp8_scheme(section, config, ignored) if method == "fp8" else None
         return _by_layers(section, layers, rest)
     if section.values.get("config_groups") is not None:
-        return _by_groups(section, ignored, algorithm)
+        return None if _is_sparse(section) else _by_groups(section, ignored, algorithm)
     scheme = _by_method(section, config, method, algorithm, ignored)
     if scheme is None:
         section.ledger.leave_open(
@@ -123,20 +97,24 @@ def read_scheme(section: Fields, config: Fields) -> Scheme | None:
     return scheme
 
 
+def _unnamed_method(section: Fields) -> str:
+    """The tool whose file is so old that it does not say: AWQ's width has a name of its own, GPTQ's is in bits."""
+    if section.states("quant_algo", "quantization", "config_groups"):
+        return ""
+    return "awq" if section.states("w_bit") else "gptq" if section.states("bits") else ""
+
+
 def _by_method(section: Fields, config: Fields, method: str, algorithm: str, ignored: ModuleList) -> Scheme | None:
     if method in ("fp8", "fbgemm_fp8"):
         return _fp8_scheme(section, config, ignored, by_channel=method == "fbgemm_fp8")
     if method == "mxfp4":
         return Scheme(targeted=(Targeted(weight_format=mx(4)),), ignored=ignored, experts_only=True)
-    if method in ("awq", "gptq", "auto-round", "auto_round", "gptq_marlin", "awq_marlin"):
-        bits, group_size = _bits(section), section.whole("group_size", "q_group_size", minimum=-1) or 0
-        zero_points = section.flag("zero_point") is not False
-        # GPTQ keeps the group of each input as a 32-bit number.
-        column_bits = 32 if method.startswith("gptq") else 0
-        chosen = grouped_integers(bits, max(0, group_size), zero_points=zero_points, column_bits=column_bits)
-        return Scheme(targeted=(Targeted(weight_format=chosen),), ignored=ignored)
+    if method in INTEGER_METHODS:
+        return integer_scheme(section, method, _texts(section, *_IGNORE_KEYS))
+    if method == "quark":
+        return quark_scheme(section)
     if method == "bitsandbytes":
-        return _bits_and_bytes(section)
+        return bits_and_bytes_scheme(section)
     chosen_by_name = _format_of_algorithm(algorithm, section.whole("group_size", minimum=1))
     return (
         None if chosen_by_name is None else Scheme(targeted=(Targeted(weight_format=chosen_by_name),), ignored=ignored)
@@ -145,7 +123,10 @@ def _by_method(section: Fields, config: Fields, method: str, algorithm: str, ign
 
 def _fp8_scheme(section: Fields, config: Fields, ignored: ModuleList, *, by_channel: bool = False) -> Scheme:
     block = section.wholes("weight_block_size", minimum=1)
-    chosen = fp8_channel() if by_channel else fp8((block[0], block[1]) if block and len(block) == 2 else None)
+    if block == (1, MX_GROUP_SIZE) and section.values.get("scale_fmt") == "ue8m0":
+        chosen = mx(8)
+    else:
+        chosen = fp8_channel() if by_channel else fp8((block[0], block[1]) if block and len(block) == 2 else None)
     experts_format = None
     if config.text("expert_dtype") == "fp4":
         # DeepSeek-V4 keeps its experts in FP4 with a byte for 32 weights, beside FP8 elsewhere.
@@ -153,22 +134,12 @@ def _fp8_scheme(section: Fields, config: Fields, ignored: ModuleList, *, by_chan
     return Scheme(targeted=(Targeted(weight_format=chosen),), ignored=ignored, experts_format=experts_format)
 
 
-def _bits_and_bytes(section: Fields) -> Scheme:
-    section.use("load_in_4bit", "load_in_8bit", "_load_in_4bit", "_load_in_8bit", "llm_int8_skip_modules")
-    bits = 4 if section.values.get("load_in_4bit") else 8
-    skipped = module_list(_texts(section, "llm_int8_skip_modules"))
-    # 4 bits: a float32 for 64 weights, itself quantised where use_double_quant; 8 bits: one for each output.
-    chosen = grouped_integers(bits, 64 if bits == 4 else 0, zero_points=False)
-    return Scheme(targeted=(Targeted(weight_format=chosen),), ignored=skipped)
+def _by_layers(section: Fields, layers: Mapping[str, Any], rest: Scheme | None) -> Scheme | None:
+    """Modules listed one by one, each with its format (ModelOpt's mixed precision); `rest` is for all others.
 
-
-def _bits(section: Fields) -> int:
-    return section.whole("bits", "w_bit", "weight_bits", minimum=1, maximum=16) or 4
-
-
-def _by_layers(section: Fields, layers: Mapping[str, Any], rest: Scheme | None) -> Scheme:
-    """Modules listed one by one, each with its format (ModelOpt's mixed precision); `rest` is for all others."""
-    by_format: dict[WeightFormat, list[str]] = {}
+    None where a format is not understood.
+    """
+    named: list[tuple[WeightFormat, str]] = []
     for name, entry in layers.items():
         algorithm = entry.get("quant_algo") if isinstance(entry, Mapping) else None
         group_size = entry.get("group_size") if isinstance(entry, Mapping) else None
@@ -176,20 +147,29 @@ def _by_layers(section: Fields, layers: Mapping[str, Any], rest: Scheme | None) 
         chosen = _format_of_algorithm(str(algorithm).upper(), known_size)
         if chosen is None:
             section.ledger.leave_open(f"how modules with quantisation {str(algorithm)[:40]} are stored")
-        else:
-            by_format.setdefault(chosen, []).append(name)
-    targeted = tuple(Targeted(weight_format=f, modules=module_list(names)) for f, names in by_format.items())
-    if rest is None:
-        return Scheme(targeted=targeted)
-    return Scheme(targeted=(*targeted, *rest.targeted), ignored=ModuleList())
+            return None
+        named.append((chosen, name))
+    scheme = scheme_of(named, None)
+    if scheme is None:
+        section.ledger.leave_open(TOO_MANY_FORMATS)
+    elif rest is not None:
+        scheme = evolve(scheme, targeted=(*scheme.targeted, *rest.targeted))
+    return scheme
 
 
 def _by_groups(section: Fields, ignored: ModuleList, algorithm: str) -> Scheme | None:
     """Groups of modules with one format each (compressed-tensors, and ModelOpt in its form)."""
     groups = section.section("config_groups")
+    targeted: list[Targeted] = []
     if groups is None:
+        if section.values["config_groups"]:
+            section.ledger.leave_open("how weights are stored: config_groups is not an object")
+            return None
+        section.ledger.assume(_NO_WEIGHTS)
+        return Scheme(targeted=())
+    if len(groups.values) >= LARGEST_FORMAT_COUNT:
+        section.ledger.leave_open(TOO_MANY_FORMATS)
         return None
-    targeted = []
     for name, group in groups.values.items():
         groups.use(name)
         own = groups.section(name)
@@ -204,7 +184,19 @@ def _by_groups(section: Fields, ignored: ModuleList, algorithm: str) -> Scheme |
         names = [t for t in targets if isinstance(t, str)] if isinstance(targets, list) else list(_EVERYTHING)
         everything = any(target in _EVERYTHING for target in names)
         targeted.append(Targeted(weight_format=chosen, modules=None if everything else module_list(names)))
-    return Scheme(targeted=tuple(targeted), ignored=ignored) if targeted else None
+    if not targeted:
+        section.ledger.assume(_NO_WEIGHTS)
+    return Scheme(targeted=tuple(targeted), ignored=ignored)
+
+
+def _is_sparse(section: Fields) -> bool:
+    """Whether zeros are left out of what is stored, of which the config does not say how many there are."""
+    sparsity = section.section("sparsity_config")
+    layout = sparsity.values.get("format") if sparsity is not None else None
+    named = layout not in (None, "dense") or section.values.get("format") == "marlin-24"
+    if named:
+        section.ledger.leave_open("how weights are stored: they are stored without their zeros")
+    return named
 
 
 def _format_of_weights(weights: Fields, packing: str, algorithm: str) -> WeightFormat | None:
@@ -218,16 +210,23 @@ def _format_of_weights(weights: Fields, packing: str, algorithm: str) -> WeightF
     if kind == "float" and bits == 8:
         if group_size == 32 or algorithm == "MXFP8":
             return mx(8)
-        block = (
-            weights.wholes("block_structure", minimum=1)
-            if isinstance(weights.values.get("block_structure"), list)
-            else None
-        )
-        if block and len(block) == 2:
-            return fp8((block[0], block[1]))
+        block = _block_of(weights)
+        if block is not None:
+            return fp8(block)
         return fp8_channel() if weights.text("strategy") == "channel" else fp8(None)
     symmetric = weights.flag("symmetric") is not False
     return grouped_integers(bits, max(0, group_size), zero_points=not symmetric)
+
+
+def _block_of(weights: Fields) -> tuple[int, int] | None:
+    """Rows and columns of a block: `[128, 128]`, or `128x128` as older versions write it."""
+    value = weights.values.get("block_structure")
+    if isinstance(value, str):
+        weights.use("block_structure")
+        found = _BLOCK_IN_WORDS.fullmatch(value)
+        return None if found is None else (int(found.group(1)), int(found.group(2)))
+    block = weights.wholes("block_structure", minimum=1) if isinstance(value, list) else None
+    return (block[0], block[1]) if block and len(block) == 2 else None
 
 
 def _format_of_algorithm(algorithm: str, group_size: int | None) -> WeightFormat | None:

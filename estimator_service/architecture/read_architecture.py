@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import evolve
 
+from estimator_service.architecture.class_defaults import class_defaults
 from estimator_service.architecture.facts import (
     LARGEST_LAYER_COUNT,
     Architecture,
@@ -22,18 +23,23 @@ from estimator_service.architecture.known_keys import unused_keys
 from estimator_service.architecture.layer_kinds import COUNT_KEYS, layer_count_of
 from estimator_service.architecture.quantisation import read_quantisation
 from estimator_service.architecture.ranges import ranges_of
-from estimator_service.architecture.read_attention import read_heads
 from estimator_service.architecture.read_draft import read_draft
-from estimator_service.architecture.read_encoder_decoder import is_encoder_decoder, with_cross_attention
+from estimator_service.architecture.read_encoder_decoder import is_encoder_decoder, note_encoder, with_cross_attention
+from estimator_service.architecture.read_heads import read_heads
 from estimator_service.architecture.read_layers import Layer, read_layers
+from estimator_service.architecture.read_streams import stream_projections
 from estimator_service.architecture.read_towers import read_tower
 from estimator_service.architecture.read_value_type import read_value_type
+from linkbound.domain.catalog import WeightFormatSource
 from linkbound.domain.errors import InvalidArgumentError, Violation
+from linkbound.domain.quantisation_file import ONLY_A_QUANTISATION, is_quantisation
 from linkbound.domain.rules import violations_of
 
 _HIDDEN_KEYS = ("hidden_size", "n_embd", "n_embed", "d_model", "model_dim", "dim", "hidden_dim", "embed_dim")
 _TEXT_KEYS = ("text_config", "language_config", "llm_config", "language_model_config", "thinker_config")
+_TIED_KEYS = ("tie_word_embeddings", "tie_embeddings", "tie_embedding", "weight_tying", "share_input_output_layers")
 _SIGNS_OF_A_MODEL = ("model_type", "architectures", "num_attention_heads", "vocab_size", *_HIDDEN_KEYS, *COUNT_KEYS)
+_NO_MODEL = "is no config of a language model: it gives no sizes or layers"
 _LARGEST_NOTE_COUNT = 100
 _LARGEST_NOTE_LENGTH = 1024
 _SHOWN_UNUSED_KEY_COUNT = 99
@@ -45,16 +51,22 @@ def read_architecture(config_json: str, field: str = "config_json") -> Reading:
     Raises InvalidArgumentError with every violation, paths below `field`. Time and memory are bounded by those of a
     text of 4 MiB (`docs/formulas.md`, Parameters).
     """
-    values = parse_config(config_json, field)
+    return read_values(parse_config(config_json, field), field)
+
+
+def read_values(values: Mapping[str, Any], field: str) -> Reading:
+    """The same of the object in a config (`docs/formulas.md`, Parameters)."""
     ledger = Ledger()
     root = Fields(values, ledger, field=field)
     text = _text_fields(root)
     if not text.states(*_SIGNS_OF_A_MODEL):
-        raise InvalidArgumentError([Violation(field, "is no config of a language model: it gives no sizes or layers")])
+        described = ONLY_A_QUANTISATION if is_quantisation(values) else _NO_MODEL
+        raise InvalidArgumentError([Violation(field, described)])
     text.use("model_type")
     own_type, root_type = text.values.get("model_type"), root.values.get("model_type")
     family = family_of(*(name for name in (own_type, root_type) if isinstance(name, str)))
-    config = text.with_defaults(family.defaults)
+    sizes = {} if text is root else class_defaults(own_type)
+    config = text.with_defaults({**sizes, **family.defaults})
     _note_family(root, config, family, own_type or root_type)
     architecture = _read(root, config, family)
     if ledger.violations or architecture is None:
@@ -76,7 +88,9 @@ def _text_fields(root: Fields) -> Fields:
 
 
 def _note_family(root: Fields, config: Fields, family: Family, model_type: object) -> None:
-    root.use("model_type", *_TEXT_KEYS)
+    # A part that is no object was not read.
+    root.use("model_type", *(key for key in _TEXT_KEYS if isinstance(root.values.get(key), Mapping)))
+    note_encoder(root, config)
     if family is not UNKNOWN:
         return
     called = f"model_type {model_type[:64]}" if isinstance(model_type, str) else "a config without a model_type"
@@ -87,8 +101,10 @@ def _note_family(root: Fields, config: Fields, family: Family, model_type: objec
 
 
 def _read(root: Fields, config: Fields, family: Family) -> Architecture | None:
-    config.note_conflicts(*_HIDDEN_KEYS)
-    known_size, known_count = config.whole(*_HIDDEN_KEYS), layer_count_of(config, LARGEST_LAYER_COUNT)
+    # Beside `dim`, `hidden_dim` is the inner width (Mistral's own files).
+    hidden_keys = tuple(key for key in _HIDDEN_KEYS if key != "hidden_dim" or not config.states("dim"))
+    config.note_conflicts(*hidden_keys)
+    known_size, known_count = config.whole(*hidden_keys), layer_count_of(config, LARGEST_LAYER_COUNT)
     if known_size is None:
         _missing(config, "hidden_size")
     if known_count is None:
@@ -124,13 +140,14 @@ def _read(root: Fields, config: Fields, family: Family) -> Architecture | None:
         embedding_width=config.whole("word_embed_proj_dim") or 0,
         final_norm_vectors=family.norm_values * (2 if family.embedding_norm else 1),
         layer_embedding_parameters=_layer_embedding_parameters(config, layer_count),
-        other_replicated_parameters=_layer_embedding_projection(config, hidden_size, layer_count),
+        other_replicated_parameters=_layer_embedding_projection(config, hidden_size, layer_count)
+        + stream_projections(config, hidden_size),
         vision_audio_parameters=tower.parameter_count,
         projection_parameters=tower.projection_parameter_count,
         hyper_connections=HyperConnections(stream_count=streams, head=config.has("o_groups")) if streams > 1 else None,
         draft=draft,
         value_bytes=values.value_bytes,
-        storage_known=values.is_known,
+        weight_format_source=WeightFormatSource.STATED if values.is_known else WeightFormatSource.UNSPECIFIED,
         is_complete=not missing and bool(vocabulary_size),
     )
     stored = read_quantisation(root, config, architecture)
@@ -141,6 +158,10 @@ def _use_what_others_decide(config: Fields) -> None:
     """Keys that say again, or for no layer of this model, what other keys decide."""
     config.use("intermediate_size", "intermediate_size_mlp", "mlp_only_layers", "attention_bias", "mlp_bias")
     config.use("enable_moe_block", "linear_to_full_ratio")
+    if config.items("cross_attention_layers"):
+        config.ledger.assume(
+            "Layers that attend to an image (cross_attention_layers) are counted as if they attended to the text."
+        )
 
 
 def grouped(layers: Sequence[Layer]) -> tuple[LayerGroup, ...]:
@@ -163,7 +184,7 @@ def grouped(layers: Sequence[Layer]) -> tuple[LayerGroup, ...]:
 
 
 def _tied(root: Fields, config: Fields, family: Family) -> bool:
-    own, outer = config.flag("tie_word_embeddings", "tie_embeddings"), root.flag("tie_word_embeddings")
+    own, outer = config.flag(*_TIED_KEYS), root.flag("tie_word_embeddings")
     stated = outer if outer is not None else own
     if stated is not None or family is not UNKNOWN:
         return family.tied if stated is None else stated
@@ -238,4 +259,6 @@ def _limited(notes: Sequence[str]) -> tuple[str, ...]:
 
 
 def _cut(note: str) -> str:
+    """A note on one line, whatever a config names its parts, and not too long."""
+    note = note if note.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in note)
     return note if len(note) <= _LARGEST_NOTE_LENGTH else f"{note[: _LARGEST_NOTE_LENGTH - 3]}..."

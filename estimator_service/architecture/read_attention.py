@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from estimator_service.architecture.family import Family
 from estimator_service.architecture.fields import Fields
@@ -15,67 +15,19 @@ from estimator_service.architecture.mixers import (
     OutputGate,
     QueryKeyNorm,
 )
-
-_HEAD_KEYS = ("num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads", "decoder_attention_heads")
-_KEY_VALUE_KEYS = (
-    "num_key_value_heads",
-    "num_kv_heads",
-    "n_head_kv",
-    "n_kv_heads",
-    "kv_n_heads",
-    "num_attention_groups",
-    "multi_query_group_num",
+from estimator_service.architecture.read_heads import (
+    HEAD_DIM_KEYS,
+    HEAD_KEYS,
+    KEY_VALUE_KEYS,
+    LATENT_RANK_KEYS,
+    Heads,
 )
-_HEAD_DIM_KEYS = ("head_dim", "attention_head_dim", "kv_channels", "d_kv", "head_size", "qk_head_dim")
+
 _QUERY_BIAS_KEYS = ("qkv_bias", "use_qkv_bias", "add_qkv_bias", "attention_qkv_bias")
 _BIAS_KEYS = ("attention_bias", "use_bias", "bias", "add_bias_linear", "enable_bias", "use_attention_bias")
 _OUTPUT_BIAS_KEYS = ("attention_out_bias", "o_proj_bias", "attention_output_bias")
 _NORM_KEYS = ("use_qk_norm", "qk_norm", "qk_layernorm", "use_qk_layernorm", "enable_qk_norm")
 _DEFAULT_WINDOW_KEYS = ("sliding_window", "sliding_window_size", "attn_window_size", "window_size")
-
-
-@frozen(kw_only=True)
-class Heads:
-    """The heads of a model; 0 where the config does not say."""
-
-    count: int
-    key_value_count: int
-    head_dim: int
-
-
-def read_heads(config: Fields, family: Family, hidden_size: int) -> Heads:
-    """Heads and their width: the width is hidden size over heads where no key says. A hidden size of 0: not known."""
-    nested = config.section("attn_config") or config
-    config.note_conflicts(*_HEAD_KEYS)
-    nested.note_conflicts(*_KEY_VALUE_KEYS)
-    count = config.whole(*_HEAD_KEYS, maximum=10**5) or 0
-    # The heads of latent attention have widths of their own, and no keys and values to share.
-    is_plain = bool(count) and not config.has("kv_lora_rank")
-    head_dim = config.whole(*_HEAD_DIM_KEYS) or (hidden_size // count if count else 0)
-    if is_plain and hidden_size % count and not config.has(*_HEAD_DIM_KEYS):
-        told = f"{count} heads do not divide the hidden size {hidden_size}, and no key gives their width"
-        if family.model_types:
-            config.refuse(config.stated_name(*_HEAD_KEYS), told)
-        else:
-            # The class of a model_type that is not known may give the width.
-            config.ledger.leave_open(f"attention: {told}")
-            head_dim = 0
-    if _is_multi_query(config):
-        config.use(*_KEY_VALUE_KEYS)
-        return Heads(count=count, key_value_count=1, head_dim=head_dim)
-    key_value_count = nested.whole(*_KEY_VALUE_KEYS, maximum=10**5) or config.whole(*_KEY_VALUE_KEYS, maximum=10**5)
-    if is_plain and key_value_count and count % key_value_count:
-        stated = nested if nested.states(*_KEY_VALUE_KEYS) else config
-        told = f"{count} heads cannot share {key_value_count} key-value heads"
-        stated.refuse(stated.stated_name(*_KEY_VALUE_KEYS), told)
-    return Heads(count=count, key_value_count=key_value_count or count, head_dim=head_dim)
-
-
-def _is_multi_query(config: Fields) -> bool:
-    """One key-value head for all: what Falcon's and StarCoder's configs call multi-query."""
-    config.use("multi_query_attention")
-    new_decoder = config.flag("new_decoder_architecture")
-    return bool(config.flag("multi_query")) and not new_decoder
 
 
 def read_window(config: Fields) -> int | None:
@@ -102,6 +54,7 @@ def read_attention(config: Fields, family: Family, heads: Heads) -> Attention | 
         key_value_head_count=heads.key_value_count,
         head_dim=heads.head_dim,
         value_head_dim=value_head_dim,
+        query_rank=config.whole("share_q_dim", minimum=0) or 0,
         projection_bias=_projection_bias(config, family),
         output_bias=_output_bias(config, family),
         query_key_norm=query_key_norm,
@@ -154,17 +107,21 @@ def _query_key_norm(config: Fields, family: Family) -> QueryKeyNorm:
 
 def read_latent_attention(config: Fields, hidden_size: int) -> LatentAttention | None:
     """Latent attention, where the fields of one are there."""
-    latent_rank = config.whole("kv_lora_rank")
+    latent_rank = config.whole(*LATENT_RANK_KEYS)
     if latent_rank is None:
         return None
-    heads = config.whole(*_HEAD_KEYS, maximum=10**5)
-    content = config.whole("qk_nope_head_dim", minimum=0)
-    position = config.whole("qk_rope_head_dim", minimum=0)
-    value = config.whole("v_head_dim")
-    config.use("qk_head_dim", *_HEAD_DIM_KEYS, *_KEY_VALUE_KEYS)
-    if heads is None or content is None or position is None or value is None:
+    heads = config.whole(*HEAD_KEYS, maximum=10**5)
+    content = config.whole("qk_nope_head_dim", "attention_qk_dim", minimum=0)
+    position = config.whole("qk_rope_head_dim", "attention_qk_rope_dim", minimum=0)
+    value = config.whole("v_head_dim", "attention_v_dim")
+    query_rank = config.whole("q_lora_rank", "attention_q_lora_dim", minimum=0) or 0
+    config.use("qk_head_dim", *HEAD_DIM_KEYS, *KEY_VALUE_KEYS)
+    if heads is None or content is None or position is None:
         return None
-    query_rank = config.whole("q_lora_rank", minimum=0) or 0
+    if value is None:
+        # MiniCPM3.
+        value = max(1, hidden_size // heads)
+        config.ledger.assume(f"v_head_dim is {value}, the hidden size over the heads, since no key says.")
     bias = bool(config.flag("attention_bias"))
     return LatentAttention(
         head_count=heads,
@@ -212,10 +169,10 @@ def with_own_indexers(attention: LatentAttention, config: Fields, layer_count: i
 def read_compressed_attention(config: Fields) -> CompressedAttention | None:
     """Attention over a window and pooled keys, where the fields of one are there."""
     group_count, output_rank = config.whole("o_groups", maximum=10**5), config.whole("o_lora_rank")
-    heads, head_dim = config.whole(*_HEAD_KEYS, maximum=10**5), config.whole("head_dim")
+    heads, head_dim = config.whole(*HEAD_KEYS, maximum=10**5), config.whole("head_dim")
     query_rank, window = config.whole("q_lora_rank"), config.whole(*_DEFAULT_WINDOW_KEYS, maximum=10**9)
     position = config.whole("qk_rope_head_dim", minimum=0) or 0
-    config.use(*_KEY_VALUE_KEYS)
+    config.use(*KEY_VALUE_KEYS)
     if group_count is None or output_rank is None or heads is None:
         return None
     if head_dim is None or query_rank is None or window is None:

@@ -11,8 +11,9 @@ from estimator_service.architecture.facts import DenseFeedForward, FeedForward
 from estimator_service.architecture.family import Family
 from estimator_service.architecture.fields import Fields
 from estimator_service.architecture.mixers import Attention, LinearMixer, Mixer
-from estimator_service.architecture.read_attention import Heads, read_attention
+from estimator_service.architecture.read_attention import read_attention
 from estimator_service.architecture.read_feed_forward import is_gated
+from estimator_service.architecture.read_heads import Heads
 from estimator_service.architecture.read_layers import Layer
 
 _WIDTH_MULTIPLE = 256

@@ -1,4 +1,4 @@
-"""Encoder-decoders: of these the decoder alone is read, and it is said that the rest is not."""
+"""Encoders, alone or beside a decoder: what is read of them, and that it is said what is not."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ NOT_COUNTED = (
     "encoder and cross-attention: the collectives are those of a pass through the decoder, one more in each layer for"
     " cross-attention; the encoder's own, and all parameters and caches, are not counted"
 )
+ENCODER = (
+    "This seems to be an encoder, which reads a text at once and generates none: it has no cache, whatever is listed"
+    " here, and nothing that is said of decode applies. Position and segment embeddings and a pooler are not counted."
+)
 _ENCODER_KEYS = (
     "encoder_layers",
     "encoder_ffn_dim",
@@ -20,6 +24,17 @@ _ENCODER_KEYS = (
     "relative_attention_num_buckets",
     "relative_attention_max_distance",
 )
+
+
+def note_encoder(root: Fields, config: Fields) -> None:
+    """Say of an encoder that it is one: a segment embedding or a masked LM head is a sign, `is_decoder` speaks against.
+
+    What every question about decode and caches takes for granted does not hold of it.
+    """
+    names = root.values.get("architectures")
+    is_masked = isinstance(names, list) and any(isinstance(n, str) and n.endswith("ForMaskedLM") for n in names)
+    if (is_masked or config.states("type_vocab_size")) and not config.flag("is_decoder"):
+        config.ledger.assume(ENCODER)
 
 
 def is_encoder_decoder(root: Fields, config: Fields) -> bool:

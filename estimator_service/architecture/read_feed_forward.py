@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from estimator_service.architecture.facts import DenseFeedForward, Experts, FeedForward
 from estimator_service.architecture.family import Family
-from estimator_service.architecture.feed_forward_layers import Block
+from estimator_service.architecture.feed_forward_layers import LAYER_KEYS, Block
 from estimator_service.architecture.fields import Fields
 
 _COUNT_KEYS = (
@@ -27,6 +27,7 @@ _ACTIVE_KEYS = (
     "moe_topk",
     "moe_k",
     "num_activated_experts",
+    "topk",
 )
 _EXPERT_WIDTH_KEYS = (
     "moe_intermediate_size",
@@ -59,6 +60,7 @@ _WIDTH_KEYS = (
     "d_ff",
     "mlp_hidden_size",
     "ffn_width",
+    "ff_intermediate_size",
 )
 _DENSE_WIDTH_KEYS = ("dense_intermediate_size", "intermediate_size_mlp", "mlp_intermediate_size")
 _ACTIVATION_KEYS = (
@@ -67,36 +69,91 @@ _ACTIVATION_KEYS = (
     "hidden_activation",
     "mlp_hidden_act",
     "activation",
+    "activation_type",
+    "activation_fn_name",
     "ffn_act_fn",
     "hidden_activation_fn",
     "feed_forward_proj",
 )
 _BIAS_KEYS = ("mlp_bias", "use_mlp_bias", "use_bias", "bias", "add_bias_linear", "enable_bias")
 _GATED_WORDS = ("silu", "swish", "glu", "situ", "gated")
+_RATIO_KEYS = ("expansion_ratio", "mlp_ratio", "ffn_mult")
+_LARGEST_RATIO = 100
 _PLAIN_WORDS = ("relu", "xielu")
 _PLAIN_GELU = ("gelu", "gelu_new", "gelu_fast", "quick_gelu")
 """Exact and early forms, which the models with two matrices have; those with three name gelu_pytorch_tanh."""
 
 
-def read_dense(config: Fields, family: Family, hidden_size: int) -> DenseFeedForward | None:
-    """A dense block; four hidden sizes wide where a config of the generation of GPT-2 does not say. None: not known."""
+def read_dense(
+    config: Fields, family: Family, hidden_size: int, layer_count: int
+) -> tuple[DenseFeedForward, ...] | None:
+    """The dense block of each layer; None: not known.
+
+    Four hidden sizes wide where a config of the generation of GPT-2 does not say.
+    """
     nested = config.section("ffn_config")
-    (nested or config).note_conflicts(*_WIDTH_KEYS)
-    width = config.whole(*_DENSE_WIDTH_KEYS) or (nested or config).whole(*_WIDTH_KEYS) or config.whole(*_WIDTH_KEYS)
-    ratio = config.number("expansion_ratio", "mlp_ratio", "ffn_mult", maximum=100)
+    keys = _width_keys(config)
+    (nested or config).note_conflicts(*keys)
     gated = is_gated(config, family)
-    if width is None and ratio is not None:
-        width = round(ratio * hidden_size)
-    if width is None:
+    config.use(*_RATIO_KEYS)
+    widths = _stated_widths(config, nested, keys, layer_count) or _widths_by_ratio(config, hidden_size, layer_count)
+    if widths is None:
         if gated:
             return None
-        width = 4 * hidden_size
+        widths = (4 * hidden_size,) * layer_count
         config.ledger.assume("The inner width of a feed-forward block is 4 hidden sizes, since no key says.")
     if config.flag("qwen_halves_inner_width"):
-        width //= 2
+        widths = tuple(max(1, width // 2) for width in widths)
     if config.flag("block_auto_adjust_ff_dim"):
-        width = _adjusted_width(config, width)
-    return DenseFeedForward(inner_width=width, gated=gated, bias=_bias(config, family))
+        widths = tuple(_adjusted_width(config, width) for width in widths)
+    bias = _bias(config, family)
+    return tuple(DenseFeedForward(inner_width=width, gated=gated, bias=bias) for width in widths)
+
+
+def _width_keys(config: Fields) -> tuple[str, ...]:
+    """Names of the inner width; in Mistral's own files the hidden size is `dim` and this is `hidden_dim`."""
+    return (*_WIDTH_KEYS, "hidden_dim") if config.states("dim") else _WIDTH_KEYS
+
+
+def _stated_widths(
+    config: Fields, nested: Fields | None, keys: tuple[str, ...], layer_count: int
+) -> tuple[int, ...] | None:
+    single = config.whole(*_DENSE_WIDTH_KEYS)
+    if single is not None:
+        return (single,) * layer_count
+    widths = None if nested is None else nested.per_layer(*keys, length=layer_count)
+    return widths or config.per_layer(*keys, length=layer_count)
+
+
+def _widths_by_ratio(config: Fields, hidden_size: int, layer_count: int) -> tuple[int, ...] | None:
+    """Inner widths as multiples of the hidden size; by layer and rounded to a multiple in OpenELM."""
+    ratios = config.items("ffn_multipliers", length=layer_count)
+    if ratios is not None:
+        config.use("ffn_with_glu")
+        divisor = config.whole("ffn_dim_divisor") or 256
+        if all(isinstance(r, int | float) and not isinstance(r, bool) and 0 < r <= _LARGEST_RATIO for r in ratios):
+            return tuple(_divisible(ratio * hidden_size, divisor) for ratio in ratios)
+        config.refuse("ffn_multipliers", f"an entry is not a number above 0 and at most {_LARGEST_RATIO}")
+        return None
+    ratio = config.number(*_RATIO_KEYS, maximum=_LARGEST_RATIO)
+    return None if ratio is None else (round(ratio * hidden_size),) * layer_count
+
+
+def _divisible(width: float, divisor: int) -> int:
+    """The nearest multiple, not below nine tenths of `width`."""
+    nearest = max(divisor, int(width + divisor / 2) // divisor * divisor)
+    return nearest + divisor if nearest < 0.9 * width else nearest
+
+
+def block_beside_experts(
+    config: Fields, family: Family, hidden_size: int, dense: DenseFeedForward | None
+) -> DenseFeedForward | None:
+    """The dense block that stands beside the experts of a layer (Gemma 4, Grok 2, Arctic); None: there is none."""
+    if family.separate_feed_forwards or config.flag("residual_moe"):
+        return dense
+    if config.flag("use_residual") and config.flag("parallel_attn_mlp_res") is not False:
+        return DenseFeedForward(inner_width=hidden_size, gated=is_gated(config, family))
+    return None
 
 
 def _adjusted_width(config: Fields, width: int) -> int:
@@ -126,7 +183,8 @@ def is_gated(config: Fields, family: Family) -> bool:
     if not folded and not family.model_types:
         config.ledger.assume("Feed-forward blocks are gated: three matrices each; no activation is named.")
     elif not family.model_types:
-        plain = folded in _PLAIN_GELU
+        # Experts have two matrices with plain words alone (NLLB); Grok's name gelu and have three.
+        plain = folded in _PLAIN_GELU and not config.states(*_COUNT_KEYS)
         kind = "two matrices each" if plain else "gated, three matrices each"
         config.ledger.assume(f"Feed-forward blocks are {kind}; the activation {folded[:40]} is usual with that.")
         return not plain
@@ -142,10 +200,10 @@ def _bias(config: Fields, family: Family) -> bool:
 
 def read_experts(config: Fields, family: Family, hidden_size: int) -> Experts | None:
     """Routed and shared experts; None where the config has none."""
-    nested = config.section("ffn_config") or config
+    nested = config.section("ffn_config", "moe") or config
     count = _count_of_experts(config, nested)
     if count is None or count < 2 or config.flag("is_moe", "enable_moe_block") is False:
-        config.use(*_ACTIVE_KEYS, *_EXPERT_WIDTH_KEYS)
+        config.use(*_ACTIVE_KEYS, *_EXPERT_WIDTH_KEYS, *LAYER_KEYS)
         return None
     active = nested.values.get("moe_topk")
     if isinstance(active, list):
@@ -161,7 +219,8 @@ def read_experts(config: Fields, family: Family, hidden_size: int) -> Experts | 
     if active_count > count + identity_count:
         stated = nested if nested.states(*_ACTIVE_KEYS) else config
         stated.refuse(stated.stated_name(*_ACTIVE_KEYS), f"{active_count} experts for a token are more than {count}")
-    width = _first_of(nested, _EXPERT_WIDTH_KEYS) or nested.whole(*_WIDTH_KEYS) or config.whole(*_WIDTH_KEYS)
+    keys = _width_keys(config)
+    width = _first_of(nested, _EXPERT_WIDTH_KEYS) or nested.whole(*keys) or config.whole(*keys)
     if width is None:
         return None
     latent_width = config.whole("moe_latent_size", "routed_expert_hidden_size", minimum=0) or 0
@@ -173,6 +232,7 @@ def read_experts(config: Fields, family: Family, hidden_size: int) -> Experts | 
         bias=family.expert_bias,
         shared_inner_width=_shared_width(config, width),
         shared_gate=family.shared_gate,
+        shared_apart=family.shared_apart,
         latent_width=latent_width,
         latent_norm=bool(config.flag("latent_moe_use_norm")),
         identity_count=identity_count,
@@ -182,10 +242,12 @@ def read_experts(config: Fields, family: Family, hidden_size: int) -> Experts | 
 
 
 def _count_of_experts(config: Fields, nested: Fields) -> int | None:
-    listed = config.values.get("moe_num_experts")
+    name = config.stated_name(*_COUNT_KEYS)
+    listed = config.values.get(name)
     if isinstance(listed, list):
-        config.use("moe_num_experts")
-        config.ledger.leave_open("moe_num_experts gives several counts: experts are counted by the first")
+        config.use(name)
+        if any(entry != listed[0] for entry in listed):
+            config.ledger.leave_open(f"{name} gives several counts: experts are counted by the first")
         return next((entry for entry in listed if isinstance(entry, int) and 0 < entry <= 10**5), None)
     nested.note_conflicts(*_COUNT_KEYS)
     return nested.whole(*_COUNT_KEYS, minimum=0, maximum=10**5) or config.whole(*_COUNT_KEYS, minimum=0, maximum=10**5)

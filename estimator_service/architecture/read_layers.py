@@ -13,9 +13,16 @@ from estimator_service.architecture.feed_forward_layers import Block, blocks_of_
 from estimator_service.architecture.fields import Fields
 from estimator_service.architecture.layer_kinds import Kind, kinds_of_layers
 from estimator_service.architecture.mixers import Attention, Mixer
-from estimator_service.architecture.read_attention import Heads, read_window
-from estimator_service.architecture.read_feed_forward import feed_forwards_of, read_dense, read_experts
+from estimator_service.architecture.read_attention import read_window
+from estimator_service.architecture.read_feed_forward import (
+    block_beside_experts,
+    feed_forwards_of,
+    read_dense,
+    read_experts,
+)
+from estimator_service.architecture.read_heads import Heads
 from estimator_service.architecture.read_recurrent import (
+    STATE_KEYS,
     read_linear_attention,
     read_short_convolution,
     read_state_space,
@@ -37,21 +44,31 @@ class Layer:
     missing: int = 0
 
 
-def _with_shared_caches(layers: tuple[Layer, ...], config: Fields) -> tuple[Layer, ...]:
-    """The last layers read the keys and values of earlier ones, and may have a dense block of twice the width."""
+def _with_shared_caches(layers: tuple[Layer, ...], config: Fields, family: Family) -> tuple[Layer, ...]:
+    """Layers that read the keys and values of earlier ones: the last, or all but each n-th (Hunyuan-Large).
+
+    The last may have a dense block of twice the width.
+    """
     shared = config.whole("num_kv_shared_layers", minimum=0, maximum=len(layers)) or 0
     doubled = config.flag("use_double_wide_mlp")
     first = len(layers) - shared
+    group_size = (config.whole("cla_share_factor", maximum=len(layers)) or 1) if config.flag("use_cla") else 1
 
     def changed(layer: Layer) -> Layer:
-        mixers = tuple(evolve(m, reuses_cache=True) if isinstance(m, Attention) else m for m in layer.mixers)
+        mixers = tuple(_without_cache(m, family) if isinstance(m, Attention) else m for m in layer.mixers)
         blocks = tuple(
             evolve(b, inner_width=2 * b.inner_width) if doubled and isinstance(b, DenseFeedForward) else b
             for b in layer.feed_forwards
         )
         return evolve(layer, mixers=mixers, feed_forwards=blocks)
 
-    return tuple(changed(layer) if index >= first else layer for index, layer in enumerate(layers))
+    return tuple(
+        changed(layer) if index >= first or index % group_size else layer for index, layer in enumerate(layers)
+    )
+
+
+def _without_cache(attention: Attention, family: Family) -> Attention:
+    return evolve(attention, reuses_cache=True, stores_unused_projections=family.unused_projections)
 
 
 def _with_layer_embeddings(layers: tuple[Layer, ...], config: Fields, hidden_size: int) -> tuple[Layer, ...]:
@@ -76,7 +93,8 @@ class _Blocks:
     linear: Mixer | None
     state: Mixer | None
     convolution: Mixer | None
-    dense: DenseFeedForward | None
+    dense: tuple[DenseFeedForward, ...] | None
+    beside: DenseFeedForward | None
     experts: Experts | None
 
 
@@ -94,12 +112,16 @@ def read_layers(config: Fields, family: Family, heads: Heads, hidden_size: int, 
     layers = tuple(
         _layer(i, kinds[i], feed_forward_kinds[i], parts, config, family, hidden_size) for i in range(layer_count)
     )
-    layers = _with_shared_caches(layers, config)
+    layers = _with_shared_caches(layers, config, family)
     layers = _with_layer_embeddings(layers, config, hidden_size)
     if Kind.HYBRID in kinds:
         from estimator_service.architecture.read_shared_blocks import with_shared_blocks
 
-        return with_shared_blocks(layers, kinds, config, hidden_size, parts.dense)
+        return with_shared_blocks(layers, kinds, config, hidden_size, parts.dense[0] if parts.dense else None)
+    if config.has("altup_num_inputs", "laurel_rank"):
+        from estimator_service.architecture.read_streams import with_streams
+
+        return with_streams(layers, config, hidden_size)
     return layers
 
 
@@ -109,14 +131,18 @@ def _blocks(
     layer_count = len(kinds)
     experts = read_experts(config, family, hidden_size)
     needs_dense = (
-        experts is None or family.separate_feed_forwards or family.doubled_layers or _has_dense_layers(config, kinds)
+        experts is None
+        or family.separate_feed_forwards
+        or family.doubled_layers
+        or bool(config.flag("residual_moe"))
+        or _has_dense_layers(config, kinds)
     )
-    dense = read_dense(config, family, hidden_size) if needs_dense else None
+    dense = read_dense(config, family, hidden_size, layer_count) if needs_dense else None
     if not needs_dense:
         config.use("intermediate_size", "mlp_bias", "dense_intermediate_size", "n_inner", "ffn_hidden_size")
     if experts is None and config.has("shared_intermediate_size") and config.states("num_local_experts"):
         width = config.whole("shared_intermediate_size", minimum=0)
-        dense = evolve(dense, inner_width=width) if dense is not None and width else dense
+        dense = tuple(evolve(block, inner_width=width) for block in dense) if dense is not None and width else dense
     attention: tuple[Mixer, ...] | None = None
     windowed: tuple[Mixer, ...] | None = None
     chunked: tuple[Mixer, ...] | None = None
@@ -126,6 +152,8 @@ def _blocks(
         chunk = config.whole("attention_chunk_size", maximum=10**9)
         chunked = with_window(attention, chunk)
     needs_state = Kind.STATE in kinds or Kind.HYBRID in kinds or family.parallel_mixers
+    if not needs_state:
+        config.use(*STATE_KEYS)
     return _Blocks(
         attention=attention,
         window=windowed,
@@ -134,6 +162,7 @@ def _blocks(
         state=read_state_space(config, family, hidden_size) if needs_state else None,
         convolution=read_short_convolution(config) if Kind.CONVOLUTION in kinds else None,
         dense=dense,
+        beside=block_beside_experts(config, family, hidden_size, dense[0] if dense else None),
         experts=experts,
     )
 
@@ -169,13 +198,14 @@ def _layer(
     hidden_size: int,
 ) -> Layer:
     mixers, missing = _mixers(index, kind, parts, family)
-    if parts.experts is not None and parts.dense is not None and family.doubled_layers:
+    dense = parts.dense[index] if parts.dense is not None else None
+    if parts.experts is not None and dense is not None and family.doubled_layers:
         mixers = 2 * mixers
-        feed_forwards: tuple[FeedForward, ...] = (parts.dense, parts.dense, parts.experts)
-    elif parts.experts is not None and parts.dense is not None and family.separate_feed_forwards:
-        feed_forwards = (parts.dense, parts.experts)
+        feed_forwards: tuple[FeedForward, ...] = (dense, dense, parts.experts)
+    elif parts.experts is not None and parts.beside is not None and block is Block.EXPERTS:
+        feed_forwards = (parts.beside, parts.experts)
     else:
-        feed_forwards = feed_forwards_of(block, parts.dense, parts.experts)
+        feed_forwards = feed_forwards_of(block, dense, parts.experts)
     if block is not Block.NONE and not feed_forwards:
         config.ledger.leave_open(NO_FEED_FORWARD)
         missing += 1
@@ -218,7 +248,9 @@ def _mixers(index: int, kind: Kind, parts: _Blocks, family: Family) -> tuple[tup
 
 
 def _norm_count(config: Fields, family: Family, feed_forwards: tuple[FeedForward, ...]) -> int:
-    count = family.layer_norms
+    count = max(family.layer_norms, 4 if config.flag("sandwich_norm") else 0)
+    if config.flag("use_residual") and len(feed_forwards) == 2:
+        count += 1
     if family.separate_feed_forwards and len(feed_forwards) == 2:
         count += 3
     if family.model_types[:1] == ("falcon",):
@@ -243,4 +275,7 @@ def _all_reduces(
         merged = bool(config.flag("parallel_attn")) or bool(config.flag("new_decoder_architecture"))
     if merged:
         return 1
+    if not family.separate_feed_forwards and not family.doubled_layers and len(feed_forwards) == 2:
+        # Experts and the dense block beside them are added first (`arctic.py` in vLLM, commit 00db0119).
+        return len(mixers) + 1 + missing
     return len(mixers) + len(feed_forwards) + missing if missing else None

@@ -6,6 +6,18 @@ from estimator_service.architecture.family import Family
 from estimator_service.architecture.fields import Fields
 from estimator_service.architecture.mixers import LinearAttention, LinearKind, ShortConvolution, StateSpace
 
+STATE_KEYS = (
+    "mamba_d_state",
+    "mamba_d_conv",
+    "mamba_d_head",
+    "mamba_expand",
+    "mamba_n_groups",
+    "mamba_n_heads",
+    "mamba_conv_bias",
+    "mamba_proj_bias",
+    "mamba_dt_rank",
+)
+"""Keys of a state space, for nothing in a model that has no layer of it."""
 _STATE_BYTES = {"float32": 4, "fp32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1}
 _MAMBA_1_EXPANSION, _MAMBA_2_HEAD_DIM = 2, 64
 
@@ -18,6 +30,9 @@ def read_linear_attention(config: Fields) -> LinearAttention | None:
     if config.has("linear_num_value_heads"):
         return _gated_delta(config)
     if config.has("attn_type_list", "layernorm_linear_attention_alpha", "linear_attn_alpha_factor", "mlp_alpha_factor"):
+        return _lightning(config)
+    if (config.whole("layer_group_size", maximum=10**5) or 1) > 1:
+        config.use("group_norm_size")
         return _lightning(config)
     return None
 

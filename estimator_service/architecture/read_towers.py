@@ -232,6 +232,8 @@ def _plain(tower: Fields, root: Fields, text_width: int) -> Tower:
     if width is None or depth is None:
         root.ledger.leave_open("the parameters of the vision tower are not counted: its width or depth is not given")
         return Tower()
+    # Llama 3.2: layers that see every tile of an image follow those that see one.
+    depth += tower.whole("num_global_layers", minimum=0, maximum=4096) or 0
     ratio = tower.number("mlp_ratio", maximum=100) or 4
     inner = inner or min(round(ratio * width), 10**6)
     patch = tower.whole("patch_size", maximum=4096) or 14

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -16,6 +18,8 @@ SHIPPED_DIRECTORY = Path(__file__).parent
 """The catalogue that comes with the package."""
 
 LARGEST_NEAR_NAME_COUNT = 3
+LARGEST_FILE_BYTES = 16 * 2**20
+"""Of a file that was added: several times what is written of the largest config that can be imported."""
 
 _FILE_ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _Revision = tuple[int, int, int]
@@ -54,7 +58,7 @@ class Collection(Generic[Entry]):
         """Every id, sorted. No file is read."""
         directory = self._writable_directory()
         added = () if directory is None else (path.stem for path in directory.glob("[!.]*.toml"))
-        return tuple(sorted({*self._paths, *added}))
+        return tuple(sorted({*self._paths, *filter(_FILE_ID.fullmatch, added)}))
 
     def get(self, entry_id: str) -> Entry:
         """The entry `entry_id`. Raises NotFoundError with near names, CatalogError where its file is broken."""
@@ -107,6 +111,7 @@ class Collection(Generic[Entry]):
         known = self._added.get(entry_id)
         if known is not None and known[0] == revision:
             return known[1]
+        _check_file(path, status)
         entry = self._read(path)
         self._added[entry_id] = (revision, entry)
         return entry
@@ -119,6 +124,16 @@ class Collection(Generic[Entry]):
         from difflib import get_close_matches
 
         return get_close_matches(entry_id.casefold(), self.ids, n=LARGEST_NEAR_NAME_COUNT, cutoff=0.5)
+
+
+def _check_file(path: Path, status: os.stat_result) -> None:
+    """Raise CatalogError for what must not be read: nobody may write to the other end of a pipe."""
+    from estimator_service.catalog.files import CatalogError
+
+    if not stat.S_ISREG(status.st_mode):
+        raise CatalogError(f"{path}: is not a file")
+    if status.st_size > LARGEST_FILE_BYTES:
+        raise CatalogError(f"{path}: {status.st_size} bytes are above {LARGEST_FILE_BYTES}")
 
 
 def _read_model(path: Path) -> Model:

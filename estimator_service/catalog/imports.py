@@ -8,19 +8,28 @@ import json
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from estimator_service.architecture.json_text import parse_config
 from estimator_service.architecture.model import model_of
-from estimator_service.architecture.read_architecture import read_architecture
+from estimator_service.architecture.read_architecture import read_architecture, read_values
+from estimator_service.architecture.stated_bits import stored_at_bits
 from estimator_service.catalog.model_files import model_file_of, model_in, model_text
 from linkbound.domain.catalog import ImportModelRequest, Model
 from linkbound.domain.errors import InvalidArgumentError, Violation
+from linkbound.domain.quantisation_file import (
+    NAMED_TWICE,
+    QUANTISATION_KEYS,
+    names_quantisation,
+    with_quantisation,
+)
 
 LARGEST_INLINE_MODEL_COUNT = 64
 """Models of recent inline configs that are kept: a client that asks many questions sends the same config with each."""
+_CONFIG, _QUANTISATION = "config_json", "quantization_json"
 _INLINE = "inline"
 _NO_ID = re.compile(r"[^a-z0-9._-]+")
 _LONGEST_TYPE = 48
@@ -35,18 +44,64 @@ class ImportedModel:
 
 
 def read_import(request: ImportModelRequest) -> ImportedModel:
-    """The model in the config of an import. Raises InvalidArgumentError with every violation."""
-    reading = read_architecture(request.config_json, "config_json")
-    values = parse_config(request.config_json, "config_json")
-    model_id = request.model or _inline_id(values.get("model_type"))
+    """The model in the documents of an import. Raises InvalidArgumentError with every violation."""
+    documents = _documents_of(request)
+    with _of_the_quantisation(documents):
+        reading = read_values(documents.values, _CONFIG)
+    if documents.quantisation_unused:
+        reading = evolve(reading, assumptions=(NAMED_TWICE, *reading.assumptions))
+    model_id = request.model or _inline_id(documents.values.get("model_type"))
     content = model_file_of(
-        reading,
+        stored_at_bits(reading, request.weight_bits_per_parameter),
         display_name=request.display_name or model_id,
-        sources=(f"config.json that was imported, SHA-256 of its values {_digest_of(values)}",),
+        sources=tuple(_sources_of(request, documents)),
+        weight_bits_per_parameter=request.weight_bits_per_parameter,
     )
-    with _of_the_config("config_json"):
+    with _of_the_config(_CONFIG):
         model = model_in(content, model_id)
     return ImportedModel(model=model, text=model_text(content))
+
+
+@frozen(kw_only=True)
+class _Documents:
+    """The values of a config, with the quantisation that stands beside it; and whether that is there, and used."""
+
+    values: Mapping[str, Any]
+    has_quantisation_file: bool = False
+    quantisation_unused: bool = False
+
+
+def _documents_of(request: ImportModelRequest) -> _Documents:
+    values = parse_config(request.config_json, _CONFIG)
+    if not request.quantization_json:
+        return _Documents(values=values)
+    beside = parse_config(request.quantization_json, _QUANTISATION)
+    merged = with_quantisation(values, beside, _QUANTISATION)
+    is_unused = names_quantisation(values)
+    return _Documents(values=merged, has_quantisation_file=not is_unused, quantisation_unused=is_unused)
+
+
+def _sources_of(request: ImportModelRequest, documents: _Documents) -> Iterator[str]:
+    beside = " with the quantisation file beside it" if documents.has_quantisation_file else ""
+    yield f"config.json that was imported{beside}, SHA-256 of its values {_digest_of(documents.values)}"
+    if request.weight_bits_per_parameter is not None:
+        yield "bits of a weight: given with the import"
+
+
+@contextlib.contextmanager
+def _of_the_quantisation(documents: _Documents) -> Iterator[None]:
+    """What is wrong in the quantisation that stands beside a config is told of that document."""
+    try:
+        yield
+    except InvalidArgumentError as error:
+        merged = f"{_CONFIG}.{QUANTISATION_KEYS[0]}"
+        if not documents.has_quantisation_file:
+            raise
+        described = [
+            evolve(v, field=v.field.replace(merged, _QUANTISATION, 1)) if v.field.startswith(merged) else v
+            for v in error.field_violations
+        ]
+        raise InvalidArgumentError(described) from error
 
 
 class InlineModels:

@@ -15,7 +15,7 @@ from estimator_service.architecture.model import model_of
 from estimator_service.catalog.files import CatalogError, read_table
 from estimator_service.catalog.tables import TableError, from_table, to_table
 from estimator_service.catalog.toml_text import toml_text
-from linkbound.domain.catalog import Model
+from linkbound.domain.catalog import Model, WeightFormatSource
 from linkbound.domain.errors import InvalidArgumentError
 from linkbound.domain.rules import checked
 
@@ -57,13 +57,22 @@ def model_in(content: ModelFile, model_id: str) -> Model:
         for name in ("active_parameters", "weight_bits_per_parameter")
         if (value := getattr(content, name)) is not None
     }
+    if "weight_bits_per_parameter" in stated:
+        stated["weight_format_source"] = WeightFormatSource.STATED
     return checked(evolve(model, **stated)) if stated else model
 
 
-def model_file_of(reading: Reading, *, display_name: str, sources: tuple[str, ...]) -> ModelFile:
-    """What a file says of an architecture that was read from a config."""
+def model_file_of(
+    reading: Reading,
+    *,
+    display_name: str,
+    sources: tuple[str, ...],
+    weight_bits_per_parameter: float | None = None,
+) -> ModelFile:
+    """What a file says of an architecture that was read from a config, and of bits that somebody stated."""
     return ModelFile(
         display_name=display_name,
+        weight_bits_per_parameter=weight_bits_per_parameter,
         unused_keys=reading.unused_keys,
         assumptions=reading.assumptions,
         undetermined=reading.undetermined,

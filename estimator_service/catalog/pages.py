@@ -1,39 +1,52 @@
-"""Pages of a sorted list of ids, and the tokens that continue it."""
+"""Pages of the entries of one kind, and the tokens that continue them."""
 
 from __future__ import annotations
 
 import binascii
 from bisect import bisect_right
-from collections.abc import Sequence
+from typing import TypeVar
 
-from attrs import frozen
-
-from linkbound.domain.errors import InvalidArgumentError, Violation
-from linkbound.domain.paging import PageRequest
+from estimator_service.catalog.directory import Collection
+from linkbound.domain.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, Violation
+from linkbound.domain.names import resource_name
+from linkbound.domain.paging import Page, PageRequest, UnreadableEntry
 from linkbound.domain.rules import shown
 
 _TOKEN_VERSION = "1"
 _SEPARATOR = "/"
 
 
-@frozen(kw_only=True)
-class PageOfIds:
-    """The ids of one page; an empty `next_page_token` ends the list."""
-
-    ids: tuple[str, ...]
-    next_page_token: str
+Entry = TypeVar("Entry")
 
 
-def page_of(collection: str, ids: Sequence[str], request: PageRequest) -> PageOfIds:
-    """The page of the sorted `ids` that `request` asks for.
+def page_of(collection: str, entries: Collection[Entry], request: PageRequest) -> Page[Entry]:
+    """The page of `entries`, in the order of their ids, that `request` asks for; no other entry is read.
+
+    An entry whose file is broken is told beside the others, and one that has gone meanwhile is none.
 
     A token holds the collection and the last id before it, so a list that changes between two pages neither repeats nor
     skips what stays in it. Raises InvalidArgumentError on a token that `collection` has not given.
     """
+    ids = entries.ids
     start = bisect_right(ids, _last_id_of(collection, request.page_token)) if request.page_token else 0
-    page = tuple(ids[start : start + request.effective_page_size])
+    page = ids[start : start + request.effective_page_size]
     ends_here = start + len(page) == len(ids)
-    return PageOfIds(ids=page, next_page_token="" if ends_here else _token_of(collection, page[-1]))
+    found: list[Entry] = []
+    unreadable: list[UnreadableEntry] = []
+    for entry_id in page:
+        try:
+            found.append(entries.get(entry_id))
+        except NotFoundError:
+            continue
+        except FailedPreconditionError as error:
+            # A path may hold what UTF-8 cannot.
+            problem = error.message.encode(errors="replace").decode()
+            unreadable.append(UnreadableEntry(name=resource_name(collection, entry_id), problem=problem))
+    return Page(
+        entries=tuple(found),
+        next_page_token="" if ends_here else _token_of(collection, page[-1]),
+        unreadable=tuple(unreadable),
+    )
 
 
 def _token_of(collection: str, last_id: str) -> str:

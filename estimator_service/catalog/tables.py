@@ -99,10 +99,11 @@ def _typed(content: Any, kind: Any, place: str) -> Any:
 
 def _one_of(content: Any, classes: list[type[Any]], place: str) -> Any:
     by_name = {type_name(each): each for each in classes}
-    if not isinstance(content, Mapping) or content.get(_TYPE_KEY) not in by_name:
+    name = content.get(_TYPE_KEY) if isinstance(content, Mapping) else None
+    if not isinstance(name, str) or name not in by_name:
         raise TableError(f"{place}.{_TYPE_KEY}: is not one of {', '.join(by_name)}")
-    rest = {name: value for name, value in content.items() if name != _TYPE_KEY}
-    return from_table(by_name[content[_TYPE_KEY]], rest, f"{place}.")
+    rest = {key: value for key, value in content.items() if key != _TYPE_KEY}
+    return from_table(by_name[name], rest, f"{place}.")
 
 
 def _alternatives(kind: Any) -> tuple[Any, ...]:

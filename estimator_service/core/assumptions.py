@@ -13,19 +13,20 @@ from estimator_service.core.packets import (
     TCP_HEADERS,
 )
 from linkbound.domain.calibration import Calibration
-from linkbound.domain.catalog import Model, ModelPart
+from linkbound.domain.catalog import Model, ModelPart, WeightFormatSource
 from linkbound.domain.collective import CollectiveAlgorithm
 from linkbound.domain.collective_estimate import CollectiveRequest
 from linkbound.domain.layout import ExpertParallelism, ParallelLayout
-from linkbound.domain.link import LinkTransport, RateSource, ResolvedLink
+from linkbound.domain.link import Link, LinkTransport, RateSource, ResolvedLink
 from linkbound.domain.memory import MemoryFitRequest
 from linkbound.domain.training import TrainingSharding, TrainingStepRequest
 from linkbound.domain.workload import DecodeWorkload, PrefillWorkload
 
 RING = "Collectives run as rings: a rank sends 2 (N - 1) / N of an all-reduce and (N - 1) / N of a gather."
-ONE_RANK_PER_LINK = "Every rank has a link of its own at the same rate; with different links, the slowest counts."
+ONE_RANK_PER_LINK = "Every rank has a link of its own; with different links, the slowest counts."
+OWN_LINKS = "Every rank has a link of its own."
+UNUSED_INNER_LINK = "The link within a node is not used: with one rank per node nothing is sent there."
 BARE_RATE = "A rate that nothing refines is the effective payload rate."
-MEASURED_ABOVE_LINE = "The measured rate of a link counts, although it is above the line rate."
 COUNTED_HEADERS = f"Port counters include {PACKET_HEADER_BYTES} header bytes of each packet."
 DEFAULT_MTU = f"Counter bytes assume a RoCE MTU of {DEFAULT_ROCE_MTU_BYTES} (Ethernet MTU 1500)."
 COUNTED_TCP_HEADERS = (
@@ -51,7 +52,19 @@ UNSHARDED_DRAFTS = "Draft layers are not split over the ranks and send nothing."
 STORED_WEIGHTS = (
     "Every parameter that a row uses is read once in a pass, as it is stored; what every rank holds whole, by each."
 )
-MEAN_WEIGHT_BITS = "Every active parameter is read once in a pass, at the mean bits of the stored weights."
+WEIGHTS_OF_THE_DATA_TYPE = (
+    "The config of the model names no quantisation, so weights are counted in its number type. If a file beside it does"
+    " (hf_quant_config.json), they are fewer bytes: reading them takes less time and more fits. An import with that"
+    " file, or with the bits of a weight, settles it."
+)
+MEAN_WEIGHT_BITS = (
+    "Every active parameter is read once in a pass, at the mean bits of the stored weights and cut evenly: what every"
+    " rank holds whole comes on top."
+)
+SCALED_WEIGHTS = (
+    "A source states fewer bits for the weights than their parts take: each part, what every rank holds whole included,"
+    " counts in the ratio of both."
+)
 MEAN_SPREAD_WEIGHTS = (
     "Which weights the attention groups share is not known: a rank reads at least what it would if all were spread over"
     " them."
@@ -148,7 +161,14 @@ EVEN_INSTANCES = (
     "Prompts are spread evenly over the instances, each of which takes them one after another and has the rate of"
     " its links for itself, however many send at the same time."
 )
+PROMPT_IN_EVERY_STAGE = (
+    "With many prompts a pipeline has one in every stage: what all nodes take together counts its busiest stage."
+)
 NO_MEMORY_RATE = "No hardware is given: what a rank reads and holds is no part of times and feasibility."
+READS_AND_TRANSFERS = (
+    "A pass waits for what it reads and for its transfers in turn, so both times belong together; arithmetic and the"
+    " engine come on top, and nothing here says how much."
+)
 UNCOVERED_COLLECTIVES = (
     "A collective that the calibration does not cover takes its fixed time and the time of its own bytes."
 )
@@ -157,22 +177,29 @@ CALIBRATION_COVERS_NOTHING = "The calibration covers no collective of this layou
 
 def of_links(*links: ResolvedLink) -> tuple[str, ...]:
     """What an answer about `links` assumes (`docs/formulas.md`, Links)."""
-    bare = (BARE_RATE,) if any(link.rate_source is RateSource.GIVEN for link in links) else ()
-    sockets = (SOCKETS_COPY,) if any(_is_unmeasured_tcp(link) for link in links) else ()
-    above = (MEASURED_ABOVE_LINE,) if any(_is_measured_above_line(link) for link in links) else ()
-    return (RING, ONE_RANK_PER_LINK, *bare, *above, *sockets)
+    bare = (BARE_RATE,) if RateSource.GIVEN in [link.rate_source for link in links] else ()
+    sockets = (SOCKETS_COPY,) if any(map(_is_unmeasured_tcp, links)) else ()
+    return (RING, ONE_RANK_PER_LINK, *bare, *sockets)
 
 
 def of_fabric(layout: ParallelLayout, links: Sequence[ResolvedLink], slowest_index: int | None) -> tuple[str, ...]:
     """What an answer about a layout over `links` assumes (`docs/formulas.md`, Layouts)."""
     of_each = of_links(*links)
+    shared = ONE_RANK_PER_LINK if slowest_index is None else OWN_LINKS
     if layout.ranks_per_node > 1:
-        of_each = tuple(ONE_LINK_PER_NODE if sentence is ONE_RANK_PER_LINK else sentence for sentence in of_each)
+        shared = ONE_LINK_PER_NODE
+    if shared is not ONE_RANK_PER_LINK:
+        of_each = tuple([shared if sentence is ONE_RANK_PER_LINK else sentence for sentence in of_each])
     if slowest_index is None:
         return of_each
     is_one_group = layout.pipeline_parallel_size == layout.data_parallel_size == 1
     slowest = SLOWEST_RANK_LINK if is_one_group else SLOWEST_RANK_LINK_ANYWHERE
     return (*of_each, slowest.format(slowest_index))
+
+
+def of_inner_link(inner_link: Link | None, ranks_per_node: int) -> tuple[str, ...]:
+    """Whether a link within nodes is given for nothing (`docs/formulas.md`, Layouts)."""
+    return (UNUSED_INNER_LINK,) if inner_link is not None and ranks_per_node == 1 else ()
 
 
 def of_layout(layout: ParallelLayout) -> tuple[str, ...]:
@@ -220,11 +247,6 @@ def of_counters(link: ResolvedLink) -> tuple[str, ...]:
             return (COUNTED_HEADERS, *default_mtu)
 
 
-def _is_measured_above_line(resolved: ResolvedLink) -> bool:
-    measured, line = resolved.link.measured_bits_per_second, resolved.link.line_rate_bits_per_second
-    return measured is not None and line is not None and measured > line
-
-
 def _is_unmeasured_tcp(link: ResolvedLink) -> bool:
     return link.link.transport is LinkTransport.TCP and link.rate_source is not RateSource.MEASURED
 
@@ -242,9 +264,34 @@ def of_weights(weight_bytes: float | None, model: Model, layout: ParallelLayout,
     if weight_bytes is None:
         return ()
     if not is_mean:
-        return (STORED_WEIGHTS,)
-    is_spread = layout.data_parallel_size > 1 and not model.parameter_groups
-    return (MEAN_WEIGHT_BITS, MEAN_SPREAD_WEIGHTS) if is_spread else (MEAN_WEIGHT_BITS,)
+        return (STORED_WEIGHTS, *of_stored_bits(model), *of_weight_format(model))
+    if layout.data_parallel_size == 1:
+        return (MEAN_WEIGHT_BITS,)
+    return (SCALED_WEIGHTS,) if model.parameter_groups else (MEAN_WEIGHT_BITS, MEAN_SPREAD_WEIGHTS)
+
+
+def is_weight_format_open(model: Model) -> bool:
+    """Whether the weights may be stored in fewer bits than they are counted in (`docs/formulas.md`, Parameters)."""
+    return model.weight_format_source is WeightFormatSource.DATA_TYPE
+
+
+def of_weight_format(model: Model) -> tuple[str, ...]:
+    """What weight bytes assume that the config does not say (`docs/formulas.md`, Parameters)."""
+    return (WEIGHTS_OF_THE_DATA_TYPE,) if is_weight_format_open(model) else ()
+
+
+def of_stored_bits(model: Model) -> tuple[str, ...]:
+    """What parts assume whose stored bytes nobody states (`docs/formulas.md`, Parameters)."""
+    is_averaged = any(group.weight_bytes is None for group in model.parameter_groups)
+    return (STORED_BITS.format(model.weight_bits_per_parameter),) if is_averaged else ()
+
+
+def of_compared_weights(model: Model, *, is_scaled: bool) -> tuple[str, ...]:
+    """What the weight bytes assume by which layouts are compared (`docs/formulas.md`, Decode)."""
+    if not model.parameter_groups:
+        return (MEAN_WEIGHT_BITS,)
+    scaled = (SCALED_WEIGHTS,) if is_scaled else ()
+    return (STORED_WEIGHTS, *scaled, *of_stored_bits(model), *of_weight_format(model))
 
 
 def of_decode(workload: DecodeWorkload) -> tuple[str, ...]:
@@ -259,7 +306,7 @@ def of_training(request: TrainingStepRequest) -> tuple[str, ...]:
         (ONE_EXCHANGE_PER_STEP, True),
         (SHARDED_OPTIMIZER, request.sharding is TrainingSharding.OPTIMIZER),
         (SHARDED_PARAMETERS, request.sharding is TrainingSharding.FULL),
-        (TRAINED_MODEL, bool(request.model) and not has_adapters),
+        (TRAINED_MODEL, request.is_of_model and not has_adapters),
         (TRAINED_ADAPTERS, has_adapters),
         (FROZEN_GATHERS, has_adapters and request.sharding is TrainingSharding.FULL),
     )
@@ -283,7 +330,8 @@ def of_collective(request: CollectiveRequest, *links: ResolvedLink) -> tuple[str
     shared = ONE_RANK_PER_LINK if request.ranks_per_node == 1 else ONE_LINK_PER_NODE
     others = [sentence for sentence in of_links(*links) if sentence not in {RING, ONE_RANK_PER_LINK}]
     modelled = (LIBRARY_MODEL,) if request.message_bytes is not None else ()
-    return (algorithm, shared, *others, *modelled)
+    unused = of_inner_link(request.inner_link, request.ranks_per_node)
+    return (algorithm, shared, *unused, *others, *modelled)
 
 
 def of_collective_calibration(calibration: Calibration | None, *, is_covered: bool) -> tuple[str, ...]:
@@ -309,6 +357,7 @@ def of_memory(request: MemoryFitRequest, model: Model) -> tuple[str, ...]:
         (EVEN_STAGES, request.layout.pipeline_parallel_size > 1),
         (EVEN_WEIGHTS, not groups),
         (STORED_BITS.format(model.weight_bits_per_parameter), is_averaged),
+        (WEIGHTS_OF_THE_DATA_TYPE, is_weight_format_open(model)),
         (NO_DRAFT_LAYERS, has_drafts and not request.draft_token_count),
         (WHOLE_DRAFT_LAYERS, has_drafts and request.draft_token_count > 0),
     )

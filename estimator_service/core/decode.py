@@ -9,7 +9,14 @@ from attrs import frozen
 from estimator_service.core import assumptions
 from estimator_service.core.collectives import sent_bytes
 from estimator_service.core.elementwise import larger, quotient, smaller
-from estimator_service.core.intervals import at_least, between, combined_basis, link_basis
+from estimator_service.core.intervals import (
+    at_least,
+    between,
+    combined_basis,
+    link_basis,
+    ordered_effects,
+    upper_end,
+)
 from estimator_service.core.inventory import message_bytes_per_all_reduce
 from estimator_service.core.layouts.calibrated import (
     CalibratedSeconds,
@@ -18,12 +25,11 @@ from estimator_service.core.layouts.calibrated import (
     with_calibrated_change,
     with_calibration,
 )
+from estimator_service.core.layouts.cut import ModelCut, model_cut
 from estimator_service.core.layouts.fabric import Fabric, fabric_seconds, resolve_fabric
-from estimator_service.core.layouts.feasibility import layout_violations
 from estimator_service.core.layouts.load import (
     FabricLoad,
     RowCounts,
-    all_reduce_count,
     busiest_kind,
     decode_rows,
     fabric_load,
@@ -31,12 +37,14 @@ from estimator_service.core.layouts.load import (
     logits_bytes,
     traffic_rows,
 )
-from estimator_service.core.layouts.rows import StageKind, stage_kinds
+from estimator_service.core.layouts.rows import StageKind
 from estimator_service.core.links import send_seconds
 from estimator_service.core.memory import memory_violations
 from estimator_service.core.pass_reads import (
     NO_READS,
     MemoryReads,
+    WeightBytes,
+    active_weight_bytes,
     memory_reads,
     seconds_to_read,
     stated_mean_is_lower,
@@ -94,10 +102,11 @@ def pass_floor(network: Estimate, memory_seconds: float, calibrated: CalibratedS
 class DecodePass:
     """One pass through every stage: its rows, its bytes, what it reads, its transfers and its floor."""
 
-    kinds: tuple[StageKind, ...]
+    cut: ModelCut
     counts: RowCounts
     load: FabricLoad
     reads: MemoryReads
+    read_seconds: float
     network: Estimate
     calibrated: CalibratedSeconds | None
     floor: PassFloor
@@ -115,21 +124,24 @@ def decode_pass(
     hardware: Hardware | None,
     fabric: Fabric,
     calibration: Calibration | None = None,
+    weight_bytes: WeightBytes = active_weight_bytes,
 ) -> DecodePass:
     """One pass of `workload` over `fabric`; `hardware` None: no memory rate (`docs/formulas.md`, Decode)."""
-    kinds, counts = stage_kinds(model, workload.layout), decode_rows(workload)
-    load = fabric_load(kinds, counts)
-    calibrated = _calibrated(kinds, counts, calibration, fabric)
+    cut, counts = model_cut(model, workload.layout), decode_rows(workload)
+    load = fabric_load(cut.kinds, counts)
+    calibrated = _calibrated(cut.kinds, counts, calibration, fabric)
     network = with_calibration(fabric_seconds(load, fabric), calibrated)
-    reads = NO_READS if hardware is None else memory_reads(workload, model)
+    reads = NO_READS if hardware is None else memory_reads(workload, model, weight_bytes)
+    read_seconds = seconds_to_read(reads.path_bytes, hardware)
     return DecodePass(
-        kinds=kinds,
+        cut=cut,
         counts=counts,
         load=load,
         reads=reads,
+        read_seconds=read_seconds,
         network=network,
         calibrated=calibrated,
-        floor=pass_floor(network, seconds_to_read(reads.path_bytes, hardware), calibrated),
+        floor=pass_floor(network, read_seconds, calibrated),
         effects=_effects(network, reads),
     )
 
@@ -149,7 +161,7 @@ def estimate_decode(
         to_fabric = resolve_fabric(request.to_link, request.rank_links, request.inner_link, layout)
     one = decode_pass(workload, model, hardware, fabric, calibration)
     violations = (
-        *layout_violations(model, layout, "workload."),
+        *one.cut.violations_at("workload."),
         *load_violations(one.load, "workload.request_count"),
         *memory_violations(one.reads.rank_bytes, "workload.request_count"),
     )
@@ -161,7 +173,7 @@ def estimate_decode(
         extra = with_calibrated_change(
             extra_seconds(one.load.outer.sequential_bytes, fabric.kindest, to_fabric.kindest),
             one.calibrated,
-            _calibrated(one.kinds, one.counts, calibration, to_fabric),
+            _calibrated(one.cut.kinds, one.counts, calibration, to_fabric),
         )
     message_bytes = message_bytes_per_all_reduce(model, one.counts.logits_rows)
     sent_per_all_reduce = sent_bytes(CollectiveKind.ALL_REDUCE, layout.tensor_parallel_size, message_bytes)
@@ -174,37 +186,73 @@ def estimate_decode(
         tensor_parallel_size=layout.tensor_parallel_size,
         request_count=workload.request_count,
         rows_per_pass=rows_per_pass(workload),
-        all_reduce_count=all_reduce_count(one.kinds),
+        all_reduce_count=one.cut.all_reduce_count,
         message_bytes_per_all_reduce=message_bytes,
         sent_bytes_per_all_reduce=round(sent_per_all_reduce),
-        logits_gather_bytes_per_rank=round(logits_bytes(one.kinds, one.counts.logits_rows)),
+        logits_gather_bytes_per_rank=round(logits_bytes(one.cut.kinds, one.counts.logits_rows)),
         sent_bytes_per_pass=round(sent),
         send_seconds_per_all_reduce=send_seconds(sent_per_all_reduce, fabric.outer.effective_bits_per_second),
         active_weight_bytes_per_rank=None if one.reads.weight_bytes is None else round(one.reads.weight_bytes),
         cache_bytes_read_per_rank=None if one.reads.cache_bytes is None else round(one.reads.cache_bytes),
         network_seconds=one.network,
+        memory_seconds=_memory_seconds(one),
         pass_seconds=one.seconds,
         traffic_bits_per_second=_traffic(one, fabric.outer, stage_floor_seconds),
         extra_pass_seconds=extra,
+        extra_pass_fraction=None if extra is None else pass_fraction(extra, one),
         output_tokens_per_second=_output(workload, one.floor, one.effects),
         link=fabric.outer,
         to_link=None if to_fabric is None else to_fabric.outer,
         layout=layout,
         inner_link=fabric.inner,
-        traffic=traffic_rows(busiest_kind(one.kinds, one.counts).rows, one.counts),
+        traffic=traffic_rows(busiest_kind(one.cut.kinds, one.counts).rows, one.counts),
         assumptions=(
             *assumptions.of_fabric(
                 layout, (*fabric.links, *(to_fabric.links if to_fabric else ())), fabric.slowest_index
             ),
+            *assumptions.of_inner_link(request.inner_link, layout.ranks_per_node),
             *assumptions.of_decode(workload),
             *assumptions.of_weights(
                 one.reads.weight_bytes, model, layout, is_mean=not model.parameter_groups or stated_mean_is_lower(model)
             ),
-            *assumptions.of_layout(layout),
+            *one.cut.assumptions,
             *assumptions.of_calibrated_layout(calibration, is_covering=one.calibrated is not None),
+            *((assumptions.READS_AND_TRANSFERS,) if one.calibrated is not None and one.read_seconds else ()),
         ),
         estimator_version=ESTIMATOR_VERSION,
     )
+
+
+def pass_fraction(extra: Estimate, one: DecodePass) -> Estimate:
+    """A change of a pass over the pass: each end d / p, expected d / (m + t) (`docs/formulas.md`, Decode).
+
+    No pass is shorter than its floor p, and none is shortened by more than all of it. With a calibration it waits for
+    m, what it reads, and for what its transfers are expected to take, in turn; arithmetic makes the share less.
+    """
+    lower = larger(quotient(extra.lower, one.floor.seconds, if_zero=0.0), -1.0)
+    upper = quotient(upper_end(extra), one.floor.seconds, if_zero=0.0)
+    expected = None
+    if extra.expected is not None and one.network.expected is not None:
+        in_turn = quotient(extra.expected, one.read_seconds + one.network.expected, if_zero=0.0)
+        expected = larger(lower, smaller(in_turn, upper))
+    basis = combined_basis(extra.lower_basis, one.floor.basis)
+    return Estimate(
+        lower=lower,
+        expected=expected,
+        upper=upper,
+        lower_basis=basis,
+        expected_basis=Basis.UNSPECIFIED if expected is None else combined_basis(Basis.CALIBRATED, Basis.FORMULA),
+        upper_basis=basis,
+        binding_constraint=extra.binding_constraint,
+        effects_left_out=ordered_effects(*extra.effects_left_out, *one.effects),
+    )
+
+
+def _memory_seconds(one: DecodePass) -> Estimate | None:
+    """Time to read what is known to be read; None where nothing is."""
+    if one.reads.weight_bytes is None and one.reads.cache_bytes is None:
+        return None
+    return at_least(one.read_seconds, Basis.FORMULA, constraint=Constraint.MEMORY_BANDWIDTH, effects=_unread(one.reads))
 
 
 def _calibrated(
@@ -214,16 +262,15 @@ def _calibrated(
 
 
 def _effects(network: Estimate, reads: MemoryReads) -> tuple[Effect, ...]:
-    unread = (
-        (Effect.WEIGHT_READ, reads.weight_bytes is None),
-        (Effect.KV_CACHE_READ, reads.cache_bytes is None),
-    )
-    return (
-        Effect.COMPUTE_TIME,
-        Effect.FIXED_OVERHEAD,
-        *(effect for effect, is_left_out in unread if is_left_out),
-        *network.effects_left_out,
-    )
+    return (Effect.COMPUTE_TIME, Effect.FIXED_OVERHEAD, *_unread(reads), *network.effects_left_out)
+
+
+def _unread(reads: MemoryReads) -> tuple[Effect, ...]:
+    """What is not known to be read, or in which format."""
+    weights = (Effect.WEIGHT_READ,) if reads.weight_bytes is None else ()
+    if reads.is_format_open:
+        weights = (Effect.WEIGHT_FORMAT,)
+    return weights if reads.cache_bytes is not None else (*weights, Effect.KV_CACHE_READ)
 
 
 def _traffic(one: DecodePass, link: ResolvedLink, stage_floor_seconds: float) -> Estimate:

@@ -30,6 +30,7 @@ class Array(Protocol):
 Real = TypeVar("Real", float, Array)
 """The numbers of one formula: all of them plain, or all of them arrays."""
 Whole = TypeVar("Whole", int, Array)
+_NUMBERS = (int, float)
 
 
 @overload
@@ -40,7 +41,7 @@ def smaller(first: int, second: int) -> int: ...
 def smaller(first: float, second: float) -> float: ...
 def smaller(first: Any, second: Any) -> Any:
     """min(first, second), in their unit (`docs/formulas.md`, Elementwise)."""
-    return min(first, second) if isinstance(first, int | float) else _namespace_of(first).minimum(first, second)
+    return min(first, second) if isinstance(first, _NUMBERS) else _namespace_of(first).minimum(first, second)
 
 
 @overload
@@ -51,7 +52,7 @@ def larger(first: int, second: int) -> int: ...
 def larger(first: float, second: float) -> float: ...
 def larger(first: Any, second: Any) -> Any:
     """max(first, second), in their unit (`docs/formulas.md`, Elementwise)."""
-    return max(first, second) if isinstance(first, int | float) else _namespace_of(first).maximum(first, second)
+    return max(first, second) if isinstance(first, _NUMBERS) else _namespace_of(first).maximum(first, second)
 
 
 @overload
@@ -60,7 +61,7 @@ def quotient(numerator: Array, denominator: Array, *, if_zero: float) -> Array: 
 def quotient(numerator: float, denominator: float, *, if_zero: float) -> float: ...
 def quotient(numerator: Any, denominator: Any, *, if_zero: float) -> Any:
     """Numerator over denominator, and `if_zero` where the denominator is 0 (`docs/formulas.md`, Elementwise)."""
-    if isinstance(denominator, int | float):
+    if isinstance(denominator, _NUMBERS):
         return numerator / denominator if denominator else if_zero
     namespace, is_zero = _namespace_of(denominator), denominator == 0
     return namespace.where(is_zero, if_zero, numerator / namespace.where(is_zero, 1, denominator))

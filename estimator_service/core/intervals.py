@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from attrs import evolve
 
@@ -11,6 +12,8 @@ from linkbound.domain.estimate import Basis, Constraint, Effect, Estimate
 from linkbound.domain.link import RateSource, ResolvedLink
 
 _EFFECTS = tuple(Effect)
+_OF_ANY_LINK = (Effect.COLLECTIVE_LATENCY, Effect.RATE_RAMP, Effect.ALGORITHM_CHOICE)
+_OF_A_BARE_RATE = (*_OF_ANY_LINK, Effect.PACKET_HEADERS)
 
 
 def combined_basis(*bases: Basis) -> Basis:
@@ -21,15 +24,21 @@ def combined_basis(*bases: Basis) -> Basis:
 
 def link_basis(*links: ResolvedLink) -> Basis:
     """The basis of a number made of rates: MEASURED if all are measured (`docs/formulas.md`, Intervals)."""
-    return combined_basis(
-        *[Basis.MEASURED if link.rate_source is RateSource.MEASURED else Basis.FORMULA for link in links]
-    )
+    measured_count = [link.rate_source for link in links].count(RateSource.MEASURED)
+    if not measured_count:
+        return Basis.FORMULA
+    return Basis.MEASURED if measured_count == len(links) else Basis.MIXED
 
 
 def ordered_effects(*effects: Effect) -> tuple[Effect, ...]:
     """`effects` in the order of the enum, each once (`docs/formulas.md`, Intervals)."""
-    wanted = set(effects)
-    return tuple([effect for effect in _EFFECTS if effect in wanted])
+    return _ordered(effects)
+
+
+# Few sets of effects occur, each in many answers.
+@lru_cache(maxsize=1024)
+def _ordered(effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
+    return tuple([effect for effect in _EFFECTS if effect in effects])
 
 
 def link_effects(*links: ResolvedLink) -> tuple[Effect, ...]:
@@ -37,9 +46,7 @@ def link_effects(*links: ResolvedLink) -> tuple[Effect, ...]:
 
     (`docs/formulas.md`, Intervals)
     """
-    bare = RateSource.GIVEN in [link.rate_source for link in links]
-    headers = (Effect.PACKET_HEADERS,) if bare else ()
-    return (Effect.COLLECTIVE_LATENCY, Effect.RATE_RAMP, Effect.ALGORITHM_CHOICE, *headers)
+    return _OF_A_BARE_RATE if RateSource.GIVEN in [link.rate_source for link in links] else _OF_ANY_LINK
 
 
 def network_constraint(sent_bytes: float) -> Constraint:
@@ -69,7 +76,7 @@ def between(
         lower_basis=basis,
         upper_basis=basis,
         binding_constraint=constraint,
-        effects_left_out=ordered_effects(*effects),
+        effects_left_out=_ordered(tuple(effects)),
     )
 
 
@@ -81,7 +88,7 @@ def at_least(
         lower=lower,
         lower_basis=basis,
         binding_constraint=constraint,
-        effects_left_out=ordered_effects(*effects),
+        effects_left_out=_ordered(tuple(effects)),
     )
 
 

@@ -92,6 +92,7 @@ def compare_links(request: LinkComparisonRequest, model: Model) -> LinkCompariso
         emulation=emulation,
         assumptions=(
             *assumptions.of_fabric(load.layout, (*old.links, *new.links), None),
+            *assumptions.of_inner_link(request.inner_link, load.layout.ranks_per_node),
             *load.assumptions,
             *assumptions.of_layout(load.layout),
             *_emulation_assumptions(request.emulation),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from estimator_service.core.elementwise import Real
 from estimator_service.core.packets import (
     DEFAULT_ETHERNET_MTU_BYTES,
@@ -22,6 +20,13 @@ PCIE_BITS_PER_BLOCK = 130
 PCIE_EFFICIENCY_EMPIRICAL = 0.88
 """Payload over raw rate after packet headers and flow control. Empirical: it is set so that the raw 126 Gb/s of the
 first study's section 7.3 become its 111 Gb/s. Packets of 256 bytes with 24 bytes around them alone would give 0.914."""
+
+_DEFAULT_PATH_MTU_BYTES = {
+    LinkTransport.TCP: 0,
+    LinkTransport.FABRIC: 0,
+    LinkTransport.INFINIBAND: DEFAULT_INFINIBAND_MTU_BYTES,
+}
+"""0: packets are not cut to a path MTU. RoCE is not among them, and what says no transport is RoCE."""
 
 
 def pcie_raw_bits_per_second(function_count: int) -> float:
@@ -45,13 +50,7 @@ def resolve(link: Link) -> ResolvedLink:
 
     A measured rate wins. Else the smaller of the line rate (times the wire efficiency where an MTU is given) and the
     PCIe rate (where a function count is given); at a tie the line rate is named. A rate alone is effective as it is.
-    The links that were asked for last are kept.
     """
-    return _resolve(link)
-
-
-@lru_cache(maxsize=1024)
-def _resolve(link: Link) -> ResolvedLink:
     source, bits_per_second = _effective_rate(link)
     return ResolvedLink(
         link=link,
@@ -82,12 +81,8 @@ def _effective_rate(link: Link) -> tuple[RateSource, float]:
 
 
 def _roce_mtu_bytes(link: Link) -> int:
-    if link.transport in (LinkTransport.TCP, LinkTransport.FABRIC):
-        return 0
-    default_bytes = (
-        DEFAULT_INFINIBAND_MTU_BYTES if link.transport is LinkTransport.INFINIBAND else DEFAULT_ROCE_MTU_BYTES
-    )
-    return link.roce_mtu_bytes or default_bytes
+    default_bytes = _DEFAULT_PATH_MTU_BYTES.get(link.transport, DEFAULT_ROCE_MTU_BYTES)
+    return link.roce_mtu_bytes or default_bytes if default_bytes else 0
 
 
 def send_seconds(sent_bytes: Real, bits_per_second: Real) -> Real:

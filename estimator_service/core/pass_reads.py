@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 from attrs import evolve, frozen
 
 from estimator_service.core.elementwise import quotient, smaller
 from estimator_service.core.memory import cache_bytes_read, weight_bytes_read
-from linkbound.domain.catalog import Hardware, Model, ModelPart
+from linkbound.domain.catalog import Hardware, Model, ModelPart, WeightFormatSource
 from linkbound.domain.layout import ParallelLayout
 from linkbound.domain.link import BITS_PER_BYTE
 from linkbound.domain.workload import DecodeWorkload
 
 SAME_MEAN_RATIO = 0.99
 """Rounding of a mean of two digits, such as 4.5 bits."""
+
+WeightBytes = Callable[[Model, ParallelLayout], float | None]
+"""The weight bytes of a rank in a pass: which of the functions below counts them."""
 
 
 def active_weight_bytes(model: Model, layout: ParallelLayout) -> float | None:
@@ -30,16 +34,29 @@ def active_weight_bytes(model: Model, layout: ParallelLayout) -> float | None:
 
 @lru_cache(maxsize=256)
 def _active_weight_bytes(model: Model, layout: ParallelLayout) -> float | None:
+    of_parts, of_mean = compared_weight_bytes(model, layout), _mean_weight_bytes(model, layout)
+    if of_parts is None or of_mean is None:
+        return of_parts
+    is_cut_evenly = stated_mean_is_lower(model) and layout.data_parallel_size == 1
+    return smaller(of_parts, of_mean) if is_cut_evenly else of_parts
+
+
+def compared_weight_bytes(model: Model, layout: ParallelLayout) -> float | None:
+    """The same by which layouts are compared: what every rank holds whole counts as such in each of them.
+
+    Where a source states a mean that the parts exceed, each part counts in the ratio of both means: an even cut would
+    leave out of a tensor-parallel group what its ranks all read (`docs/formulas.md`, Decode).
+    """
+    return _compared_weight_bytes(model, layout)
+
+
+@lru_cache(maxsize=256)
+def _compared_weight_bytes(model: Model, layout: ParallelLayout) -> float | None:
     # More rows read more, but one row is what every pass reads at least.
     of_parts = weight_bytes_read(model, layout, 1) if model.parameter_groups else None
-    of_mean = _mean_weight_bytes(model, layout)
-    if of_parts is None or of_mean is None:
-        return of_mean if of_parts is None else float(of_parts.lower_bytes)
-    if not stated_mean_is_lower(model):
-        return float(of_parts.lower_bytes)
-    if layout.data_parallel_size > 1:
-        return of_parts.lower_bytes * _stated_ratio(model)
-    return smaller(float(of_parts.lower_bytes), of_mean)
+    if of_parts is None:
+        return _mean_weight_bytes(model, layout)
+    return of_parts.lower_bytes * (_stated_ratio(model) if stated_mean_is_lower(model) else 1.0)
 
 
 def _stated_ratio(model: Model) -> float:
@@ -77,11 +94,15 @@ def _mean_weight_bytes(model: Model, layout: ParallelLayout) -> float | None:
 
 @frozen(kw_only=True)
 class MemoryReads:
-    """What one rank reads in a pass, and what the ranks of all stages read one after another; None: not known."""
+    """What one rank reads in a pass, and what the ranks of all stages read one after another; None: not known.
+
+    `is_format_open`: the weights may be stored in fewer bits than they are counted in.
+    """
 
     weight_bytes: float | None
     cache_bytes: float | None
     path_bytes: float
+    is_format_open: bool = False
 
     @property
     def rank_bytes(self) -> float:
@@ -89,15 +110,22 @@ class MemoryReads:
         return (self.weight_bytes or 0.0) + (self.cache_bytes or 0.0)
 
 
-def memory_reads(workload: DecodeWorkload, model: Model) -> MemoryReads:
+def memory_reads(
+    workload: DecodeWorkload, model: Model, weight_bytes: WeightBytes = active_weight_bytes
+) -> MemoryReads:
     """Weights and cache that a pass reads, at least (`docs/formulas.md`, Decode)."""
     layout = workload.layout
-    weights, cache = active_weight_bytes(model, layout), _cache(workload, model, layout)
+    weights, cache = weight_bytes(model, layout), _cache(workload, model, layout)
     path_weights, path_cache = weights, cache
     if layout.pipeline_parallel_size > 1:
         one_stage = evolve(layout, pipeline_parallel_size=1)
-        path_weights, path_cache = active_weight_bytes(model, one_stage), _cache(workload, model, one_stage)
-    return MemoryReads(weight_bytes=weights, cache_bytes=cache, path_bytes=(path_weights or 0.0) + (path_cache or 0.0))
+        path_weights, path_cache = weight_bytes(model, one_stage), _cache(workload, model, one_stage)
+    return MemoryReads(
+        weight_bytes=weights,
+        cache_bytes=cache,
+        path_bytes=(path_weights or 0.0) + (path_cache or 0.0),
+        is_format_open=weights is not None and model.weight_format_source is WeightFormatSource.DATA_TYPE,
+    )
 
 
 NO_READS = MemoryReads(weight_bytes=None, cache_bytes=None, path_bytes=0.0)

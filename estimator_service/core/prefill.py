@@ -17,21 +17,19 @@ from estimator_service.core.layouts.calibrated import (
     with_calibrated_change,
     with_calibration,
 )
+from estimator_service.core.layouts.cut import model_cut
 from estimator_service.core.layouts.fabric import fabric_baseline_violations, fabric_seconds, resolve_fabric
-from estimator_service.core.layouts.feasibility import layout_violations
 from estimator_service.core.layouts.load import (
     RowCounts,
-    all_reduce_count,
     busiest_group_requests,
     busiest_kind,
-    counted_bytes,
+    bytes_of_one_token,
     fabric_load,
     load_violations,
     logits_bytes,
     prefill_rows,
     traffic_rows,
 )
-from estimator_service.core.layouts.rows import stage_kinds
 from estimator_service.core.links import send_seconds
 from estimator_service.core.packets import link_counter_bytes
 from estimator_service.core.transfers import (
@@ -126,18 +124,21 @@ def estimate_prefill(request: PrefillRequest, model: Model, calibration: Calibra
     Raises InvalidArgumentError where the model cannot be cut as the layout says, and where the baseline is below the
     time that the links need for the bytes.
     """
-    workload, layout = request.workload, request.workload.layout
+    workload = request.workload
+    layout = workload.layout
     fabric = resolve_fabric(request.link, request.rank_links, request.inner_link, layout)
     to_fabric = None
     if request.to_link is not None:
         to_fabric = resolve_fabric(request.to_link, request.rank_links, request.inner_link, layout)
-    kinds = stage_kinds(model, layout)
+    cut = model_cut(model, layout)
+    kinds = cut.kinds
     logits_rows = logits_row_count(group_workload(workload))
     counts = prefill_rows(workload, logits_rows)
-    load = fabric_load(kinds, counts.without_logits)
+    tokens = counts.without_logits
+    load = fabric_load(kinds, tokens)
     baseline = request.baseline_ttft_seconds
     violations = (
-        *layout_violations(model, layout, "workload."),
+        *cut.violations_at("workload."),
         *load_violations(load, "workload.prompt_tokens"),
         *fabric_baseline_violations("baseline_ttft_seconds", baseline, load, fabric),
     )
@@ -157,16 +158,16 @@ def estimate_prefill(request: PrefillRequest, model: Model, calibration: Calibra
             calibrated,
             to_calibrated,
         )
-    busiest = busiest_kind(kinds, counts.without_logits)
+    busiest = busiest_kind(kinds, tokens)
     pass_tokens = workload.max_num_batched_tokens
-    per_token = counted_bytes(busiest.outer, counts.of_one_token)
+    per_token = bytes_of_one_token(busiest.outer, counts)
     sent = load.outer.busiest_bytes
     return PrefillEstimate(
         model=model.model_id,
         tensor_parallel_size=layout.tensor_parallel_size,
         prompt_tokens=workload.prompt_tokens,
         request_count=workload.request_count,
-        all_reduce_count=all_reduce_count(kinds),
+        all_reduce_count=cut.all_reduce_count,
         sent_bytes_per_prompt_token=round(per_token),
         sent_bytes_per_rank=round(sent),
         counter_bytes_per_rank=round(link_counter_bytes(sent, fabric.outer)),
@@ -196,9 +197,10 @@ def estimate_prefill(request: PrefillRequest, model: Model, calibration: Calibra
             *assumptions.of_fabric(
                 layout, (*fabric.links, *(to_fabric.links if to_fabric else ())), fabric.slowest_index
             ),
+            *assumptions.of_inner_link(request.inner_link, layout.ranks_per_node),
             *assumptions.of_counters(fabric.outer),
             *assumptions.of_prefill(workload),
-            *assumptions.of_layout(layout),
+            *cut.assumptions,
             *assumptions.of_calibrated_layout(calibration, is_covering=calibrated is not None),
         ),
         baseline_ttft_seconds=baseline,

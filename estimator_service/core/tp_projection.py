@@ -19,7 +19,7 @@ from estimator_service.core.intervals import (
     upper_end,
 )
 from estimator_service.core.links import resolve, send_seconds
-from estimator_service.core.memory import MemorySettings, memory_need, memory_reasons
+from estimator_service.core.memory import MemorySettings, countable_need, feasibility_of, memory_need
 from estimator_service.core.prefill import prefill_effects, prefill_sent_bytes
 from estimator_service.core.transfers import baseline_violations, extra_seconds
 from estimator_service.core.version import ESTIMATOR_VERSION
@@ -99,6 +99,7 @@ def project_tp_sizes(request: TpProjectionRequest, model: Model, hardware: Hardw
             assumptions.EVEN_COMPUTE,
             assumptions.NO_OVERLAP,
             *(assumptions.of_memory_check(model, is_known=None not in needs) if hardware is not None else ()),
+            *(assumptions.of_weight_format(model) if hardware is not None else ()),
         ),
         estimator_version=ESTIMATOR_VERSION,
     )
@@ -143,7 +144,7 @@ def _projection(case: _Case, need: MemoryNeed | None, rank_count: int) -> TpSize
     unchecked = (Effect.MEMORY_FIT,) if need is None else ()
     left_out = (*unchecked, Effect.FIXED_OVERHEAD, *prefill_effects(workload))
     extra = extra_seconds(sent, *links, left_out)
-    reasons = (*infeasible_reasons(model, rank_count), *memory_reasons(need))
+    verdict = feasibility_of(infeasible_reasons(model, rank_count), need, case.hardware)
     return TpSizeProjection(
         tensor_parallel_size=rank_count,
         sent_bytes_per_rank=round(sent),
@@ -159,8 +160,9 @@ def _projection(case: _Case, need: MemoryNeed | None, rank_count: int) -> TpSize
             quotient(upper_end(extra), unhidden_seconds, if_zero=0.0),
             Basis.MEASURED,
         ),
-        feasible=not reasons,
-        reasons=reasons,
+        feasible=verdict.feasible,
+        reasons=verdict.reasons,
+        memory=countable_need(need),
     )
 
 

@@ -54,8 +54,7 @@ def nominal_extra_seconds(sent_bytes: float, old_link: ResolvedLink, new_link: R
 
     (`docs/formulas.md`, Time on a link)
     """
-    links = (old_link, new_link)
-    old_rate, new_rate = (link.link.line_rate_bits_per_second for link in links)
+    old_rate, new_rate = old_link.link.line_rate_bits_per_second, new_link.link.line_rate_bits_per_second
     effective_rates = (old_link.effective_bits_per_second, new_link.effective_bits_per_second)
     if old_rate is None or new_rate is None or (old_rate, new_rate) == effective_rates:
         return None
@@ -63,7 +62,7 @@ def nominal_extra_seconds(sent_bytes: float, old_link: ResolvedLink, new_link: R
         extra_send_seconds(sent_bytes, old_rate, new_rate),
         Basis.NOMINAL,
         constraint=network_constraint(sent_bytes),
-        effects=(Effect.COMPUTE_OVERLAP, Effect.PACKET_HEADERS, *link_effects(*links)),
+        effects=(Effect.COMPUTE_OVERLAP, Effect.PACKET_HEADERS, *link_effects(old_link, new_link)),
     )
 
 
@@ -103,5 +102,5 @@ def baseline_violations(
         yield Violation(
             field,
             f"{baseline_seconds} s is below {needed_seconds} s, which {link.effective_bits_per_second} bit/s need for"
-            f" the {round(sent_bytes)} bytes that one rank sends",
+            f" the {round(sent_bytes)} bytes that it carries",
         )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 
 from estimator_service.service import Estimator
 from estimator_service.transport.names import ERROR_DOMAIN
@@ -14,8 +16,11 @@ from serving.errors import status_proto
 from serving.interceptors import as_domain_error
 from serving.rpc import CURRENT_RPC
 
-QUESTIONS_PER_TURN = 32
-"""Questions that are answered before other calls of the event loop have their turn: some milliseconds."""
+TURN_SECONDS = 0.005
+"""For this long questions are answered before other calls of the event loop have their turn.
+
+A question that takes longer, such as one that brings a config of megabytes, has a turn of its own.
+"""
 
 
 async def batch_estimate(
@@ -27,9 +32,11 @@ async def batch_estimate(
         violation = f"{question_count} items are not 1 to {LARGEST_QUESTION_COUNT} items"
         raise InvalidArgumentError([Violation("questions", violation)])
     answers: list[estimator_service_pb2.BatchAnswer] = []
-    for index, question in enumerate(request.questions):
-        if index % QUESTIONS_PER_TURN == 0:
+    turn_ends = -math.inf
+    for question in request.questions:
+        if time.monotonic() >= turn_ends:
             await asyncio.sleep(0)
+            turn_ends = time.monotonic() + TURN_SECONDS
         answers.append(_answer(estimator, question))
     CURRENT_RPC.get().add_rows(question_count)
     return estimator_service_pb2.BatchEstimateResponse(answers=answers)

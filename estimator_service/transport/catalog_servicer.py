@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
+import structlog
 
 from estimator_service.service import Estimator
 from linkbound.convert import calibration as convert_calibration
 from linkbound.convert import catalog_service as convert
+from linkbound.domain.paging import Page
 from linkbound.estimator.v1 import catalog_service_pb2, catalog_service_pb2_grpc
+from serving.logging import CATALOG_ENTRY_UNREADABLE
 
 Context = grpc.aio.ServicerContext[Any, Any]
+Entry = TypeVar("Entry")
+
+_log = structlog.get_logger(__name__)
 
 
 class CatalogServicer(catalog_service_pb2_grpc.CatalogServiceServicer):
@@ -25,7 +31,7 @@ class CatalogServicer(catalog_service_pb2_grpc.CatalogServiceServicer):
         self, request: catalog_service_pb2.ListModelsRequest, _context: Context
     ) -> catalog_service_pb2.ListModelsResponse:
         """One page of the models."""
-        page = self._estimator.list_models(convert.list_models_request_from_proto(request))
+        page = _logged(self._estimator.list_models(convert.list_models_request_from_proto(request)))
         return convert.list_models_response_to_proto(page)
 
     async def GetModel(
@@ -48,7 +54,7 @@ class CatalogServicer(catalog_service_pb2_grpc.CatalogServiceServicer):
         self, request: catalog_service_pb2.ListHardwareRequest, _context: Context
     ) -> catalog_service_pb2.ListHardwareResponse:
         """One page of the hardware."""
-        page = self._estimator.list_hardware(convert.list_hardware_request_from_proto(request))
+        page = _logged(self._estimator.list_hardware(convert.list_hardware_request_from_proto(request)))
         return convert.list_hardware_response_to_proto(page)
 
     async def GetHardware(
@@ -71,7 +77,9 @@ class CatalogServicer(catalog_service_pb2_grpc.CatalogServiceServicer):
         self, request: catalog_service_pb2.ListCalibrationsRequest, _context: Context
     ) -> catalog_service_pb2.ListCalibrationsResponse:
         """One page of the calibrations."""
-        page = self._estimator.list_calibrations(convert_calibration.list_calibrations_request_from_proto(request))
+        page = _logged(
+            self._estimator.list_calibrations(convert_calibration.list_calibrations_request_from_proto(request))
+        )
         return convert_calibration.list_calibrations_response_to_proto(page)
 
     async def GetCalibration(
@@ -80,3 +88,10 @@ class CatalogServicer(catalog_service_pb2_grpc.CatalogServiceServicer):
         """One calibration."""
         calibration = self._estimator.get_calibration(convert_calibration.get_calibration_request_from_proto(request))
         return convert_calibration.get_calibration_response_to_proto(calibration)
+
+
+def _logged(page: Page[Entry]) -> Page[Entry]:
+    """`page`, after a line in the log for each entry that it skips: who owns the files may not read the answers."""
+    for unreadable in page.unreadable:
+        _log.warning(CATALOG_ENTRY_UNREADABLE, name=unreadable.name, problem=unreadable.problem)
+    return page

@@ -15,6 +15,7 @@ from attrs import frozen
 
 from linkbound.domain.errors import InvalidArgumentError, Violation
 from linkbound.domain.samples import LARGEST_SAMPLE_COUNT, SampleBatch, SampleColumns, SeriesDescriptor
+from linkbound.domain.words import counted
 
 LARGEST_INT64 = 2**63 - 1
 SMALLEST_INT64 = -(2**63)
@@ -79,9 +80,12 @@ def _violations(batch: SampleBatch, series_count: int) -> Iterator[Violation]:
         seen.add(columns.series_index)
         count = len(columns.time_ns)
         if len(columns.value) != count:
-            yield Violation(f"{path}.value", f"{len(columns.value)} values for {count} times")
+            yield Violation(f"{path}.value", f"{counted(len(columns.value), 'value')} for {counted(count, 'time')}")
         if columns.read_duration_ns and len(columns.read_duration_ns) != count:
-            yield Violation(f"{path}.read_duration_ns", f"{len(columns.read_duration_ns)} durations for {count} times")
+            yield Violation(
+                f"{path}.read_duration_ns",
+                f"{counted(len(columns.read_duration_ns), 'duration')} for {counted(count, 'time')}",
+            )
 
 
 @frozen

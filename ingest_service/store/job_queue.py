@@ -13,6 +13,7 @@ from attrs import define, field, frozen
 from ingest_service.store.append_committer import AppendRows
 from linkbound.domain.errors import Error, ResourceExhaustedError
 from linkbound.domain.samples import BatchOutcome
+from linkbound.domain.words import counted
 
 QUEUE_RETRY_DELAY_SECONDS = 0.2
 """When to try again after QUEUE_FULL: about what a full queue of the default size takes to be committed."""
@@ -111,7 +112,8 @@ class JobQueue:
         rows, size_bytes = self._row_count + job.row_count, self._byte_count + job.byte_count
         if self._row_count and (rows > self._row_limit or size_bytes > self._byte_limit):
             raise ResourceExhaustedError(
-                f"{self._row_count} rows with {self._byte_count} bytes wait to be stored; try again later",
+                f"{counted(self._row_count, 'row')} with {counted(self._byte_count, 'byte')} already queued;"
+                " try again later",
                 reason="QUEUE_FULL",
                 retry_delay_seconds=QUEUE_RETRY_DELAY_SECONDS,
                 metadata={"queuedRowCount": str(self._row_count), "queuedBytes": str(self._byte_count)},

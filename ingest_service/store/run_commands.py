@@ -19,6 +19,7 @@ from ingest_service.store.run_table import (
 from ingest_service.store.transactions import transaction
 from linkbound.domain.errors import AlreadyExistsError, FailedPreconditionError, Resource
 from linkbound.domain.run import CreateRunRequest, Run, RunRowCounts, RunState, SealRunRequest
+from linkbound.domain.words import counted
 
 
 def create_run(connection: duckdb.DuckDBPyConnection, request: CreateRunRequest, now: datetime) -> Run:
@@ -76,7 +77,7 @@ def _check_row_count(connection: duckdb.DuckDBPyConnection, run_id: str, expecte
     stored = count_rows(connection, run_id).total_row_count
     if stored != expected:
         raise FailedPreconditionError(
-            f"run {run_id} holds {stored} rows, not {expected}; it stays as it is",
+            f"run {run_id} holds {counted(stored, 'row')}, not {expected}; it stays as it is",
             reason="ROW_COUNT_MISMATCH",
             metadata={"run": run_id, "expectedRowCount": str(expected), "storedRowCount": str(stored)},
         )

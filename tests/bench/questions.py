@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from attrs import evolve
 
 from linkbound.convert.prefill import prefill_request_to_proto
@@ -28,6 +30,20 @@ MIXED: tuple[BatchQuestion, ...] = (
 )
 BATCH = MIXED * 250
 """As many questions as a batch may have."""
+
+
+def unlike_prefills(count: int) -> Iterator[bytes]:
+    """Messages of prompts of other lengths over links of other rates, no two alike, each as long as `PREFILL_BYTES`.
+
+    The answers have the size of its answer too: no number leaves the range of as many bytes in a message.
+    """
+    for index in range(count):
+        question = PrefillRequest(
+            workload=evolve(WORKLOAD, prompt_tokens=WORKLOAD.prompt_tokens + index % 1000),
+            link=Link(line_rate_bits_per_second=200 * 10**9 + index),
+            to_link=Link(line_rate_bits_per_second=100 * 10**9 + index),
+        )
+        yield prefill_request_to_proto(question).SerializeToString()
 
 
 def sweep_of(point_count: int) -> SweepRequest:

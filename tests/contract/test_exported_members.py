@@ -34,7 +34,7 @@ NOT_OURS = {
 SPELT_OUT = {
     # Aliases that read better in a signature than what they stand for.
     "ChannelOptions": "linkbound.client.backend",
-    "LinkOrRate": "linkbound.client.estimator_requests",
+    "LinkOrRate": "linkbound.client.link_reader",
 }
 
 

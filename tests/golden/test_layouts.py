@@ -3,6 +3,7 @@
 import pytest
 
 from estimator_service.service import default_estimator
+from linkbound.domain.cluster_workload import ClusterWorkload
 from linkbound.domain.decode import DecodeRequest
 from linkbound.domain.estimate import Estimate
 from linkbound.domain.layout_comparison import LayoutComparison, LayoutComparisonRequest
@@ -94,11 +95,9 @@ class TestSixteenNodesAt100G:
     def answer(self) -> LayoutRecommendation:
         return default_estimator().recommend_layout(
             LayoutRecommendationRequest(
-                model="glm-5.3",
-                node_count=16,
+                workload=ClusterWorkload(model="glm-5.3", node_count=16, prompt_tokens=8192),
                 link=link(100),
                 reference_link=link(200),
-                prompt_tokens=8192,
                 baseline_tensor_parallel_size=8,
                 baseline_ttft_seconds=6.36,
             )
@@ -127,12 +126,14 @@ class TestSixteenNodesAt100G:
 def comparison(gigabits_per_second: int, requests: int) -> LayoutComparison:
     return default_estimator().compare_layouts(
         LayoutComparisonRequest(
-            model="llama-3.1-70b",
-            node_count=8,
+            workload=ClusterWorkload(
+                model="llama-3.1-70b",
+                node_count=8,
+                prompt_tokens=8192,
+                request_count=requests,
+                hardware="dgx-spark",
+            ),
             link=link(gigabits_per_second),
-            prompt_tokens=8192,
-            request_count=requests,
-            hardware="dgx-spark",
         )
     )
 

@@ -57,6 +57,20 @@ def linkbound(*arguments: str, settings: Mapping[str, str] | None = None, cwd: P
     return Outcome(result.returncode, result.stdout, result.stderr)
 
 
+def shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Runs a script in `folder` with the command of this environment on the path."""
+    path = os.pathsep.join([str(Path(COMMAND).parent), os.environ["PATH"]])
+    return subprocess.run(
+        ["bash", "-c", script],
+        cwd=folder,
+        env={**environment(), "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT_SECONDS,
+    )
+
+
 def start(
     *arguments: str, settings: Mapping[str, str] | None = None, stdin: int | None = None
 ) -> subprocess.Popen[str]:

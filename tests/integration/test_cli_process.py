@@ -1,15 +1,20 @@
 """The console script as a process: streams, exit codes, a reader that goes away, and what it loads."""
 
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.integration.command_line import COMMAND, environment, linkbound
+from tests.integration.command_line import COMMAND, LIMIT_SECONDS, environment, linkbound, start
 
 PREFILL = ["estimate", "prefill", "--model", "glm-5.3", "--tp", "8", "--prompt-tokens", "8192", "--link", "200g"]
+MANY_POINTS = [
+    *("estimate", "sweep", "--model", "glm-5.3", "--tp", "8", "--prompt-tokens", "1..1000000+1"),
+    *("--link-rates", "1g..1000g+1g"),
+]
 NEVER_FOR_AN_ESTIMATE = {"duckdb", "numpy", "pyarrow", "grpc", "structlog", "ingest_service", "serving"}
 
 
@@ -59,7 +64,7 @@ def test_a_refusal_goes_to_stderr_alone() -> None:
     assert outcome.err == "linkbound: --roce-mtu: 1500 is not one of 256, 512, 1024, 2048, 4096\n"
 
 
-@pytest.mark.parametrize("arguments", [["models", "list"], ["models", "list", "--json"]])
+@pytest.mark.parametrize("arguments", [["models", "list"], ["models", "list", "--json"], [*MANY_POINTS, "--csv"]])
 def test_a_reader_that_goes_away_is_met_in_silence(arguments: list[str]) -> None:
     reader = subprocess.Popen(["true"], stdin=subprocess.PIPE)
     assert reader.wait() == 0
@@ -68,7 +73,8 @@ def test_a_reader_that_goes_away_is_met_in_silence(arguments: list[str]) -> None
     )
     assert reader.stdin is not None
     reader.stdin.close()
-    assert (result.returncode, result.stderr) == (1, "")
+    # As a shell tells of every tool that a closed pipe ends: 128 and SIGPIPE.
+    assert (result.returncode, result.stderr) == (141, "")
 
 
 @pytest.mark.parametrize("arguments", [PREFILL, [*PREFILL, "--json"], ["models", "list"]])
@@ -86,6 +92,23 @@ def test_an_output_that_is_full_or_closed_is_named(arguments: list[str]) -> None
         env=environment(),
     )
     assert (closed.returncode, closed.stderr) == (1, "linkbound: standard output is closed\n")
+
+
+def test_an_interrupt_ends_a_sweep_after_a_whole_line() -> None:
+    process = start(*MANY_POINTS, "--csv")
+    try:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        lines = [process.stdout.readline()]
+        process.send_signal(signal.SIGINT)
+        lines += process.stdout.readlines()
+        assert process.stderr.read().strip() == "linkbound: interrupted"
+        assert process.wait(LIMIT_SECONDS) == 130
+    finally:
+        process.kill()
+        process.communicate()
+    assert {line.count(",") for line in lines} == {lines[0].count(",")}
+    assert all(line.endswith(",true\n") for line in lines[1:])
 
 
 def test_a_terminal_without_the_letters_gets_stand_ins() -> None:

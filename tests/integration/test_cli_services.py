@@ -13,7 +13,7 @@ import pytest
 
 from linkbound import CollectiveResult, IngestClient, Metric, MetricAggregate, PredictedValue, Prediction, Spread
 from linkbound.domain.estimate import Estimate
-from tests.integration.command_line import LIMIT_SECONDS, linkbound, serving, start
+from tests.integration.command_line import COMMAND, LIMIT_SECONDS, environment, linkbound, serving, start
 from tests.unit.cli.command import SETTINGS, Command
 
 ESTIMATES = [
@@ -291,6 +291,27 @@ def test_serve_says_where_as_json(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.communicate()
+
+
+@pytest.mark.parametrize(
+    ("redirection", "problem"),
+    [("< /dev/null", "is a file that never ends"), ("< /dev/zero", "is a file that never ends"), ("<&-", "is closed")],
+)
+@pytest.mark.parametrize("count", ["1", "2"])
+def test_a_standard_input_that_cannot_end_is_refused_before_anything_serves(
+    redirection: str, problem: str, count: str, tmp_path: Path
+) -> None:
+    command = [COMMAND, "serve", "--only", "estimator", "--estimator-port", "0", "--until-stdin-closes"]
+    result = subprocess.run(
+        ["/bin/sh", "-c", f'"$@" {redirection}', "sh", *command, "--processes", count, "--data", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(),
+        timeout=LIMIT_SECONDS,
+    )
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == f"linkbound: --until-stdin-closes: standard input {problem}; it takes a pipe\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

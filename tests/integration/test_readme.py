@@ -1,6 +1,5 @@
 """The README's examples work as printed."""
 
-import os
 import re
 import socket
 import subprocess
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.command_line import COMMAND, LIMIT_SECONDS, environment
+from tests.integration.command_line import environment, shell
 from tests.integration.readme import README, Example, blocks, examples
 
 pytestmark = pytest.mark.storage
@@ -19,20 +18,6 @@ CONSOLE_BLOCKS = blocks("console")
 DEMO, *COMMAND_BLOCKS = CONSOLE_BLOCKS
 SERVE = next(block for block in COMMAND_BLOCKS if " &\n" in block)
 COMMANDS = [example for block in COMMAND_BLOCKS if block is not SERVE for example in examples(block)]
-
-
-def shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Runs a script in `folder` with the command of this environment on the path."""
-    path = os.pathsep.join([str(Path(COMMAND).parent), os.environ["PATH"]])
-    return subprocess.run(
-        ["bash", "-c", script],
-        cwd=folder,
-        env={**environment(), "PATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=LIMIT_SECONDS,
-    )
 
 
 def without_ports(output: str) -> str:

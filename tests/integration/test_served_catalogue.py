@@ -2,9 +2,19 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
+from structlog.testing import capture_logs
+
+from estimator_service.service import default_estimator
+from estimator_service.transport.catalog_servicer import CatalogServicer
+from linkbound.domain.paging import PageRequest
+from linkbound.estimator.v1.catalog_service_pb2 import ListModelsRequest
 from tests.integration.command_line import linkbound, serving
 from tests.unit.architecture.configs import SMALL, SMALL_MOE
+
+NO_CONTEXT: Any = None
+"""The methods of the catalogue take nothing from the call."""
 
 
 def test_an_import_outlives_the_server_and_is_shared_with_local(tmp_path: Path) -> None:
@@ -34,3 +44,24 @@ def test_the_directory_can_be_set_apart_from_the_data(tmp_path: Path) -> None:
         target = ["--target", addresses["estimator"]]
         assert linkbound("models", "import", str(config), "--name", "mine", *target).exit_code == 0
     assert [path.name for path in (catalogue / "models").iterdir()] == ["mine.toml"]
+
+
+async def test_a_broken_file_is_told_to_the_caller_and_in_the_log(tmp_path: Path) -> None:
+    """Who asks may not be who owns the files."""
+    models = tmp_path / "models"
+    models.mkdir()
+    (models / "broken.toml").write_text("= nothing")
+    servicer = CatalogServicer(default_estimator(lambda: tmp_path))
+    with capture_logs() as log:
+        answer = await servicer.ListModels(ListModelsRequest(page_size=1000), NO_CONTEXT)
+    assert len(answer.models) == len(default_estimator().list_models(PageRequest(page_size=1000)).entries)
+    (unreadable,) = answer.unreadable
+    assert unreadable.name == "models/broken"
+    (line,) = log
+    assert line == {
+        "event": "catalog_entry_unreadable",
+        "log_level": "warning",
+        "name": "models/broken",
+        "problem": unreadable.problem,
+    }
+    assert str(models / "broken.toml") in unreadable.problem

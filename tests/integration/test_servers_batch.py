@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import Any
 
 import grpc
@@ -14,6 +16,7 @@ from structlog.testing import capture_logs
 from estimator_service.catalog.directory import SHIPPED_DIRECTORY, Catalog
 from estimator_service.server import serve as serve_estimator
 from estimator_service.service import Estimator
+from estimator_service.transport.batch import TURN_SECONDS
 from linkbound.client.remote.errors import error_of_call, error_of_status
 from linkbound.domain.errors import InternalError, InvalidArgumentError
 from linkbound.domain.prefill import PrefillEstimate, PrefillRequest
@@ -107,6 +110,40 @@ async def test_a_batch_has_1_to_1000_questions(question_count: int) -> None:
     error = error_of_call(caught.value, "the server")
     assert isinstance(error, InvalidArgumentError)
     assert [violation.field for violation in error.field_violations] == ["questions"]
+
+
+class Slow(Estimator):
+    """Takes longer for each question than a batch may keep others waiting, and notes in which turn of the loop."""
+
+    def __init__(self) -> None:
+        super().__init__(Catalog(SHIPPED_DIRECTORY))
+        self.turn = 0
+        self.turns_of_questions: list[int] = []
+
+    def estimate_prefill(self, request: PrefillRequest) -> PrefillEstimate:
+        self.turns_of_questions.append(self.turn)
+        time.sleep(TURN_SECONDS)
+        return super().estimate_prefill(request)
+
+    async def count_turns(self) -> None:
+        while True:
+            await asyncio.sleep(0)
+            self.turn += 1
+
+
+async def test_others_have_their_turn_between_questions_that_take_long() -> None:
+    estimator = Slow()
+    async with (
+        running(
+            lambda on_started, stop: serve_estimator(ServerSettings(), estimator, on_started=on_started, stop=stop)
+        ) as server,
+        server.channel() as channel,
+    ):
+        stub: Any = EstimatorServiceStub(channel)
+        counting = asyncio.ensure_future(estimator.count_turns())
+        await stub.BatchEstimate(batch_of(*[("prefill", prefill())] * 20))
+        counting.cancel()
+    assert len(set(estimator.turns_of_questions)) == len(estimator.turns_of_questions) == 20
 
 
 class Faulty(Estimator):

@@ -1,13 +1,11 @@
 """The tutorial of sizing works as printed: every command runs, and prints what stands below it."""
 
-import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.integration.command_line import COMMAND, LIMIT_SECONDS, environment
+from tests.integration.command_line import shell
 from tests.integration.readme import Example, blocks, examples
 
 PAGE = Path(__file__).parents[2] / "docs" / "sizing.md"
@@ -25,23 +23,9 @@ QUESTIONS = (
 )
 
 
-def printed(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Runs a command line with the command of this environment on the path."""
-    path = os.pathsep.join([str(Path(COMMAND).parent), os.environ["PATH"]])
-    return subprocess.run(
-        ["bash", "-c", command],
-        cwd=folder,
-        env={**environment(), "PATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=LIMIT_SECONDS,
-    )
-
-
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.command[:60])
 def test_a_command_prints_what_is_shown(example: Example, tmp_path: Path) -> None:
-    result = printed(example.command, tmp_path)
+    result = shell(example.command, tmp_path)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout == example.output
     assert result.stdout.strip()

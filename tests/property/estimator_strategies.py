@@ -24,6 +24,7 @@ from linkbound.domain.prefill import PrefillRequest
 from linkbound.domain.tp_projection import TpProjectionRequest
 from linkbound.domain.training import TrainingStepRequest
 from linkbound.domain.workload import DecodeWorkload, PrefillWorkload
+from tests.strategies.estimator import not_above_the_line_rate
 
 ESTIMATOR = default_estimator()
 MODELS: tuple[Model, ...] = ESTIMATOR.list_models(PageRequest()).entries
@@ -54,7 +55,7 @@ LINKS = (
         measured_bits_per_second=st.none() | RATES,
         transport=TRANSPORTS,
         **DETAILS,
-    )
+    ).map(not_above_the_line_rate)
     | st.builds(Link, measured_bits_per_second=RATES, **DETAILS)
     | st.builds(
         Link,

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from estimator_service.core.layouts.feasibility import layout_violations
 from linkbound.domain.calibration import CollectivePoint, CollectiveTable
 from linkbound.domain.catalog import Model
+from linkbound.domain.cluster_workload import ClusterWorkload
 from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.decode import DecodeRequest
 from linkbound.domain.layout import ExpertParallelism, ParallelLayout
@@ -138,15 +139,17 @@ def nodes(draw: st.DrawFn) -> dict[str, Any]:
     whole = draw(st.sampled_from([size for size in range(1, 9) if not node_count * in_node % size]))
     table = tables(max(whole, 2), whole if whole > 1 and whole <= in_node else 1)
     return {
-        "model": draw(st.sampled_from(MODELS)).model_id,
-        "node_count": node_count,
-        "ranks_per_node": in_node,
+        "workload": ClusterWorkload(
+            model=draw(st.sampled_from(MODELS)).model_id,
+            node_count=node_count,
+            ranks_per_node=in_node,
+            prompt_tokens=draw(st.integers(1, 10**6) | st.integers(1, 5000)),
+            request_count=draw(REQUEST_COUNTS),
+            max_num_batched_tokens=draw(st.integers(1, 10**9) | st.integers(1, 8192)),
+            hardware=draw(HARDWARE),
+        ),
         "link": draw(LINKS),
         "inner_link": draw(LINKS if in_node > 1 else st.none() | LINKS),
-        "prompt_tokens": draw(st.integers(1, 10**6) | st.integers(1, 5000)),
-        "request_count": draw(REQUEST_COUNTS),
-        "max_num_batched_tokens": draw(st.integers(1, 10**9) | st.integers(1, 8192)),
-        "hardware": draw(HARDWARE),
         "collective_table": draw(st.none() | table),
     }
 
@@ -163,18 +166,19 @@ def recommendation_requests(draw: st.DrawFn) -> LayoutRecommendationRequest:
     """Without a baseline, or with one at the size of one node, that its link allows."""
     asked, reference = draw(nodes()), draw(LINKS)
     request = LayoutRecommendationRequest(**asked, reference_link=reference)
-    size = asked["ranks_per_node"]
+    workload: ClusterWorkload = asked["workload"]
+    size = workload.ranks_per_node
     options = ESTIMATOR.recommend_layout(request).options
     of_size = next(option for option in options if option.layout.tensor_parallel_size == size)
-    if not of_size.feasible:
+    if of_size.feasible is False:
         return request
     alone = PrefillRequest(
         workload=PrefillWorkload(
-            model=asked["model"],
+            model=workload.model,
             tensor_parallel_size=size,
             ranks_per_node=size,
-            prompt_tokens=asked["prompt_tokens"],
-            max_num_batched_tokens=asked["max_num_batched_tokens"],
+            prompt_tokens=workload.prompt_tokens,
+            max_num_batched_tokens=workload.max_num_batched_tokens,
         ),
         link=reference,
         inner_link=asked["inner_link"],

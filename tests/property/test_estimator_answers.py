@@ -101,14 +101,23 @@ def test_collective(request: CollectiveRequest) -> None:
     assert (answer.seconds is None) == (request.message_bytes is None) == (answer.sent_bytes_per_rank is None)
 
 
-@given(TRAINING_REQUESTS)
-def test_training_step(request: TrainingStepRequest) -> None:
+def check_training_step(request: TrainingStepRequest) -> None:
     answer = ESTIMATOR.estimate_training_step(request)
     check(answer)
     assert always_bounded(answer.sync_seconds, answer.step_seconds, answer.scaling_efficiency_fraction)
     assert answer.step_seconds.lower >= request.compute_step_seconds
     assert answer.scaling_efficiency_fraction.upper is not None
     assert 0 <= answer.scaling_efficiency_fraction.lower <= answer.scaling_efficiency_fraction.upper <= 1
+
+
+@given(TRAINING_REQUESTS)
+def test_training_step(request: TrainingStepRequest) -> None:
+    check_training_step(request)
+
+
+@given(training_requests())
+def test_training_step_of_any_kind(request: TrainingStepRequest) -> None:
+    check_training_step(request)
 
 
 @given(comparison_requests())
@@ -126,7 +135,7 @@ def test_projection(request: TpProjectionRequest) -> None:
     check(answer)
     assert [p.tensor_parallel_size for p in answer.projections] == list(request.tensor_parallel_sizes)
     for projection in answer.projections:
-        assert projection.feasible == (not projection.reasons)
+        assert (projection.feasible is True) == (not projection.reasons)
         assert always_bounded(projection.ttft_seconds, projection.extra_ttft_seconds, projection.extra_ttft_fraction)
 
 
@@ -159,16 +168,6 @@ def test_calibration(request: FitCalibrationRequest) -> None:
     sizes = [point.message_bytes for point in answer.table.points]
     assert sizes == sorted({point.message_bytes for point in request.table.points})
     assert all(residual.error_ratio >= -1 for residual in answer.residuals)
-
-
-@given(training_requests())
-def test_training_step_of_any_kind(request: TrainingStepRequest) -> None:
-    answer = ESTIMATOR.estimate_training_step(request)
-    check(answer)
-    assert always_bounded(answer.sync_seconds, answer.step_seconds, answer.scaling_efficiency_fraction)
-    assert answer.step_seconds.lower >= request.compute_step_seconds
-    assert answer.scaling_efficiency_fraction.upper is not None
-    assert 0 <= answer.scaling_efficiency_fraction.lower <= answer.scaling_efficiency_fraction.upper <= 1
 
 
 @given(memory_requests())

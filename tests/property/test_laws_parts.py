@@ -170,10 +170,10 @@ def test_a_sharded_step_is_the_sum_of_its_collectives(request: TrainingStepReque
 def test_a_comparison_of_layouts_answers_what_each_layout_does(request: LayoutComparisonRequest) -> None:
     for one in ESTIMATOR.compare_layouts(request).layouts:
         workload = PrefillWorkload(
-            model=request.model,
-            prompt_tokens=request.prompt_tokens,
-            request_count=request.request_count,
-            max_num_batched_tokens=request.max_num_batched_tokens,
+            model=request.workload.model,
+            prompt_tokens=request.workload.prompt_tokens,
+            request_count=request.workload.request_count,
+            max_num_batched_tokens=request.workload.max_num_batched_tokens,
             **fields_of(one.layout),
         )
         asked = PrefillRequest(
@@ -182,7 +182,7 @@ def test_a_comparison_of_layouts_answers_what_each_layout_does(request: LayoutCo
             inner_link=request.inner_link,
             collective_table=request.collective_table,
         )
-        if one.feasible:
+        if one.feasible is not False:
             answer = ESTIMATOR.estimate_prefill(asked)
             assert one.sent_bytes_per_rank == answer.sent_bytes_per_rank
             assert one.network_seconds == answer.network_seconds
@@ -201,16 +201,19 @@ def test_a_comparison_of_layouts_answers_what_each_layout_does(request: LayoutCo
 @given(recommendation_requests())
 def test_a_recommendation_answers_what_each_instance_does(request: LayoutRecommendationRequest) -> None:
     for option in ESTIMATOR.recommend_layout(request).options:
-        assert option.instance_count * option.layout.rank_count == request.node_count * request.ranks_per_node
-        if not option.feasible:
+        used = option.instance_count * option.layout.rank_count
+        assert used + option.idle_node_count * request.workload.ranks_per_node == request.workload.rank_count
+        if option.feasible is False:
             continue
-        is_of_baseline = option.layout.tensor_parallel_size == request.baseline_tensor_parallel_size
+        is_of_baseline = (
+            option.layout.tensor_parallel_size == option.layout.rank_count == request.baseline_tensor_parallel_size
+        )
         answer = ESTIMATOR.estimate_prefill(
             PrefillRequest(
                 workload=PrefillWorkload(
-                    model=request.model,
-                    prompt_tokens=request.prompt_tokens,
-                    max_num_batched_tokens=request.max_num_batched_tokens,
+                    model=request.workload.model,
+                    prompt_tokens=request.workload.prompt_tokens,
+                    max_num_batched_tokens=request.workload.max_num_batched_tokens,
                     **fields_of(option.layout),
                 ),
                 link=request.reference_link,

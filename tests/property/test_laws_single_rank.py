@@ -107,7 +107,8 @@ def test_a_projection(request: TpProjectionRequest) -> None:
 
 @given(comparison_requests())
 def test_layouts_of_one_node(request: LayoutComparisonRequest) -> None:
-    (layout,) = ESTIMATOR.compare_layouts(attrs.evolve(request, node_count=1, ranks_per_node=1)).layouts
+    workload = attrs.evolve(request.workload, node_count=1, ranks_per_node=1)
+    (layout,) = ESTIMATOR.compare_layouts(attrs.evolve(request, workload=workload)).layouts
     assert layout.sent_bytes_per_rank == layout.inner_sent_bytes_per_rank == 0
     nothing(layout.network_seconds, layout.single_network_seconds)
     assert layout.bubble_fraction == 0

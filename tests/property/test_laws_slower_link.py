@@ -13,7 +13,7 @@ from estimator_service.core.layouts.load import FabricLoad, decode_rows, fabric_
 from estimator_service.core.layouts.rows import stage_kinds
 from linkbound.domain.calibration import CollectivePoint, CollectiveTable
 from linkbound.domain.collective import CollectiveAlgorithm, CollectiveKind, CollectiveProtocol
-from linkbound.domain.collective_estimate import CollectiveChoice, CollectiveRequest
+from linkbound.domain.collective_estimate import CollectiveChoice, CollectiveEstimate, CollectiveRequest
 from linkbound.domain.decode import DecodeRequest
 from linkbound.domain.estimate import Estimate
 from linkbound.domain.layout_recommendation import LayoutRecommendationRequest
@@ -152,15 +152,21 @@ def taken(choices: Iterable[CollectiveChoice]) -> CollectiveChoice:
     return next(choice for choice in choices if choice.chosen)
 
 
-@given(collective_requests(), RATE_PAIRS)
-def test_one_collective(request: CollectiveRequest, rates: list[int]) -> None:
-    """The term is that of the wire bytes of what ran over the faster link: LL sends 8 bytes of flags with 8 of data."""
-    slow, fast = rates
+def over_both(request: CollectiveRequest, slow: int, fast: int) -> tuple[CollectiveEstimate, CollectiveEstimate]:
+    """The collective over the faster link and over the slower one, which adds at most the term of the bytes."""
     before, after = (ESTIMATOR.estimate_collective(attrs.evolve(request, link=bare(rate))) for rate in (fast, slow))
     assert before.seconds is not None
     assert after.seconds is not None
     assert before.sent_bytes_per_rank is not None
     adds_at_most(before.seconds, after.seconds, term_seconds(before.sent_bytes_per_rank + HALF_BYTE, slow, fast))
+    return before, after
+
+
+@given(collective_requests(), RATE_PAIRS)
+def test_one_collective(request: CollectiveRequest, rates: list[int]) -> None:
+    """The term is that of the wire bytes of what ran over the faster link: LL sends 8 bytes of flags with 8 of data."""
+    slow, fast = rates
+    before, after = over_both(request, slow, fast)
     at_fast, at_slow = taken(before.choices), taken(after.choices)
     term = term_seconds(at_fast.wire_bytes_per_rank + HALF_BYTE, slow, fast)
     assert at_slow.seconds - at_fast.seconds <= term + FLOAT * at_slow.seconds
@@ -185,12 +191,7 @@ def requests_of_nodes(draw: st.DrawFn) -> CollectiveRequest:
 
 @given(requests_of_nodes(), RATE_PAIRS)
 def test_one_collective_among_nodes_by_a_named_algorithm(request: CollectiveRequest, rates: list[int]) -> None:
-    slow, fast = rates
-    before, after = (ESTIMATOR.estimate_collective(attrs.evolve(request, link=bare(rate))) for rate in (fast, slow))
-    assert before.seconds is not None
-    assert after.seconds is not None
-    assert before.sent_bytes_per_rank is not None
-    adds_at_most(before.seconds, after.seconds, term_seconds(before.sent_bytes_per_rank + HALF_BYTE, slow, fast))
+    over_both(request, *rates)
 
 
 @given(collective_requests(), RATE_PAIRS)
@@ -275,6 +276,7 @@ def test_every_option(request: LayoutRecommendationRequest, rates: list[int]) ->
     for option in ESTIMATOR.recommend_layout(asked).options:
         assert option.extra_ttft_seconds.lower == 0
         assert option.extra_ttft_seconds.upper is not None
-        # Instances have one stage, so what the busiest rank sends is everything.
-        term = term_seconds(option.sent_bytes_per_rank + HALF_BYTE, slow, fast)
+        # No stage sends more than the busiest; an instance of one stage sends what its rank does.
+        stages = option.layout.pipeline_parallel_size
+        term = term_seconds(stages * (option.sent_bytes_per_rank + HALF_BYTE), slow, fast)
         assert option.extra_ttft_seconds.upper <= term * (1 + FLOAT)

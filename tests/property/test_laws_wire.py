@@ -166,7 +166,7 @@ def test_every_layout(request: LayoutComparisonRequest) -> None:
     for layout in ESTIMATOR.compare_layouts(request).layouts:
         experts, sent_bytes = layout.layout.expert_parallelism, float(layout.sent_bytes_per_rank)
         if experts is ExpertParallelism.ALL_TO_ALL:
-            sent_bytes /= ESTIMATOR.get_model(request.model).active_expert_count
+            sent_bytes /= ESTIMATOR.get_model(request.workload.model).active_expert_count
         assert wire_seconds(sent_bytes, link) <= layout.network_seconds.lower * FLOAT
         assert layout.single_network_seconds.lower <= layout.network_seconds.lower * FLOAT
 

@@ -74,6 +74,13 @@ def test_decode_of_a_layout(request: DecodeRequest) -> None:
     assert always_bounded(answer.network_seconds, answer.traffic_bits_per_second, answer.extra_pass_seconds)
     assert answer.traffic_bits_per_second.upper is not None
     assert answer.traffic_bits_per_second.upper <= answer.link.effective_bits_per_second
+    fraction, extra = answer.extra_pass_fraction, answer.extra_pass_seconds
+    assert (fraction is None) == (extra is None)
+    if fraction is not None and extra is not None:
+        assert always_bounded(fraction)
+        assert (fraction.expected is None) == (extra.expected is None)
+        assert -1 <= fraction.lower <= 0 <= (fraction.upper or 0)
+    assert answer.memory_seconds is None or answer.memory_seconds.lower <= answer.pass_seconds.lower
     assert answer.network_seconds.lower <= answer.pass_seconds.lower
 
 
@@ -82,11 +89,12 @@ def test_layout_comparison(request: LayoutComparisonRequest) -> None:
     answer = ESTIMATOR.compare_layouts(request)
     check(answer)
     for layout in answer.layouts:
-        assert layout.feasible == (not layout.reasons)
+        assert (layout.feasible is True) == (not layout.reasons)
         assert always_bounded(layout.network_seconds, layout.single_network_seconds)
         assert 0 <= layout.bubble_fraction < 1
     for choice in (answer.single_stream, answer.batched):
-        assert choice is None or answer.layouts[choice.index].feasible
+        chosen = () if choice is None else (choice.index, *choice.undecided_indices)
+        assert all(answer.layouts[index].feasible is not False for index in chosen)
 
 
 @given(recommendation_requests())
@@ -94,7 +102,7 @@ def test_recommendation(request: LayoutRecommendationRequest) -> None:
     answer = ESTIMATOR.recommend_layout(request)
     check(answer)
     for option in answer.options:
-        assert option.feasible == (not option.reasons)
+        assert (option.feasible is True) == (not option.reasons)
         with_baseline = (option.ttft_seconds, option.last_ttft_seconds, option.extra_ttft_fraction)
         assert always_bounded(option.extra_ttft_seconds, *with_baseline)
         assert [one is None for one in with_baseline] == [request.baseline_ttft_seconds is None] * 3

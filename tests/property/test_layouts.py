@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from estimator_service.core.layouts.feasibility import layout_reasons
 from linkbound.domain.catalog import Model
+from linkbound.domain.cluster_workload import ClusterWorkload
 from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.decode import DecodeEstimate, DecodeRequest
 from linkbound.domain.estimate import Estimate
@@ -212,31 +213,35 @@ def test_a_comparison_of_layouts(
     model: Model, nodes: int, in_node: int, link: Link, tokens: int, requests: int, hardware: str
 ) -> None:
     request = LayoutComparisonRequest(
-        model=model.model_id,
-        node_count=nodes,
-        ranks_per_node=in_node,
+        workload=ClusterWorkload(
+            model=model.model_id,
+            node_count=nodes,
+            ranks_per_node=in_node,
+            prompt_tokens=tokens,
+            request_count=requests,
+            hardware=hardware,
+        ),
         link=link,
         inner_link=link,
-        prompt_tokens=tokens,
-        request_count=requests,
-        hardware=hardware,
     )
     answer = ESTIMATOR.compare_layouts(request)
     check(answer)
     assert {one.layout.rank_count for one in answer.layouts} == {nodes * in_node}
     assert len({one.layout for one in answer.layouts}) == len(answer.layouts)
-    feasible = [one.feasible for one in answer.layouts]
-    assert feasible == sorted(feasible, reverse=True)
+    runnable = [one.feasible is not False for one in answer.layouts]
+    assert runnable == sorted(runnable, reverse=True)
     for one in answer.layouts:
-        assert one.feasible == (not one.reasons)
+        assert (one.feasible is True) == (not one.reasons)
+        assert one.feasible is not None or (hardware and one.memory is None)
         assert always_bounded(one.network_seconds, one.single_network_seconds)
         assert 0 <= one.bubble_fraction < 1
         assert 1 <= one.passes_in_flight <= one.layout.pipeline_parallel_size
         assert one.single_pass_seconds.lower <= one.pass_seconds.lower * (1 + CLOSE)
     for choice in (answer.single_stream, answer.batched):
-        assert (choice is None) == (True not in feasible)
+        assert (choice is None) == (True not in runnable)
         if choice is not None:
-            assert answer.layouts[choice.index].feasible
+            assert all(runnable[index] for index in (choice.index, *choice.undecided_indices))
+            assert choice.index not in choice.undecided_indices
             assert choice.reasons
 
 
@@ -245,17 +250,16 @@ def test_a_recommendation(
     model: Model, nodes: int, in_node: int, link: Link, reference_link: Link, tokens: int
 ) -> None:
     request = LayoutRecommendationRequest(
-        model=model.model_id,
-        node_count=nodes,
-        ranks_per_node=in_node,
+        workload=ClusterWorkload(model=model.model_id, node_count=nodes, ranks_per_node=in_node, prompt_tokens=tokens),
         link=link,
         inner_link=link,
         reference_link=reference_link,
-        prompt_tokens=tokens,
     )
     answer = ESTIMATOR.recommend_layout(request)
     check(answer)
-    assert {one.instance_count * one.layout.rank_count for one in answer.options} == {nodes * in_node}
+    for one in answer.options:
+        assert one.instance_count * one.layout.rank_count + one.idle_node_count * in_node == nodes * in_node
+        assert one.idle_node_count * in_node < one.layout.rank_count
     assert all(one.extra_ttft_fraction is None and one.ttft_seconds is None for one in answer.options)
     assert answer.reasons
     # More ranks send more for a prompt.

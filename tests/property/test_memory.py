@@ -19,6 +19,7 @@ from estimator_service.core.memory import (
     weights_of_rank,
 )
 from linkbound.domain.catalog import CacheGroup, Hardware, Model, ModelPart, ParameterGroup, WeightSplit
+from linkbound.domain.cluster_workload import ClusterWorkload
 from linkbound.domain.decode import DecodeRequest
 from linkbound.domain.errors import InvalidArgumentError
 from linkbound.domain.layout import ExpertParallelism, ParallelLayout
@@ -85,6 +86,7 @@ def models(draw: st.DrawFn) -> Model:
         state_bytes_per_request=st.integers(0, 10**6),
         read_tokens=st.none() | st.integers(1, 10**5),
         fp8_bytes_per_token=st.just(0),
+        fixed_bytes_per_token=st.just(0) | st.integers(1, 10**4),
     )
     return evolve(
         small_model(),
@@ -269,12 +271,14 @@ def test_more_than_64_bits_are_refused_by_bytes() -> None:
     with pytest.raises(InvalidArgumentError, match=r"workload\.request_count.*2\.62e\+19 bytes"):
         ESTIMATOR.estimate_decode(decode)
     layouts = LayoutComparisonRequest(
-        model_config_json=LARGEST_CACHE,
-        node_count=1,
+        workload=ClusterWorkload(
+            model_config_json=LARGEST_CACHE,
+            node_count=1,
+            prompt_tokens=10**6,
+            request_count=10**5,
+            hardware="dgx-spark",
+        ),
         link=Link(line_rate_bits_per_second=10**11),
-        prompt_tokens=10**6,
-        request_count=10**5,
-        hardware="dgx-spark",
     )
     for layout in ESTIMATOR.compare_layouts(layouts).layouts:
         assert layout.memory is None

@@ -27,6 +27,7 @@ from linkbound.domain.catalog import (
     ModelRequest,
     ParameterGroup,
 )
+from linkbound.domain.cluster_workload import ClusterWorkload
 from linkbound.domain.collective_estimate import CollectiveRequest
 from linkbound.domain.decode import DecodeRequest
 from linkbound.domain.estimate import Estimate
@@ -37,12 +38,12 @@ from linkbound.domain.link import Link
 from linkbound.domain.link_comparison import EmulatedLink, LinkComparisonRequest
 from linkbound.domain.memory import MemoryFitRequest
 from linkbound.domain.metric import Spread
-from linkbound.domain.paging import Page, PageRequest
+from linkbound.domain.paging import Page, PageRequest, UnreadableEntry
 from linkbound.domain.planning import PlanRequest, SlowestLinkRequest
 from linkbound.domain.prediction import Baseline, PredictedValue, Prediction, TransferModel
 from linkbound.domain.prefill import PrefillRequest
 from linkbound.domain.records import AppendRequest
-from linkbound.domain.run import CreateRunRequest, RunRequest, SealRunRequest, Setting
+from linkbound.domain.run import CreateRunRequest, Run, RunRequest, SealRunRequest, Setting
 from linkbound.domain.samples import OpenStreamRequest, SampleBatch, SampleColumns, SeriesDescriptor
 from linkbound.domain.sizing import SizeClusterRequest
 from linkbound.domain.sweep import SweepAxis, SweepColumns, SweepRange, SweepRequest
@@ -82,6 +83,7 @@ from tests.strategies.ingest import (
     settings_of_runs,
 )
 from tests.strategies.layouts import (
+    cluster_workloads,
     decode_requests,
     layout_comparison_requests,
     layout_recommendation_requests,
@@ -116,6 +118,7 @@ OWN: dict[type, Callable[[Fill], Strategy]] = {
     ImportModelRequest: import_model_requests,
     Hardware: hardware,
     HardwareRequest: lambda _fill: st.builds(HardwareRequest, hardware=IDS),
+    ClusterWorkload: cluster_workloads,
     LayoutComparisonRequest: layout_comparison_requests,
     LayoutRecommendationRequest: layout_recommendation_requests,
     Link: links,
@@ -173,7 +176,10 @@ def _of_generic_type(fill: Fill, hint: Any, descriptor: Descriptor | None) -> St
         return tuples_of(fill, of_type(fill, arguments[0], descriptor))
     if origin is Page:
         entries = tuples_of(fill, of_type(fill, arguments[0], None))
-        return st.builds(Page, entries=entries, next_page_token=texts(fill))
+        # Runs are rows of a store: none of them is a file that can be broken.
+        of_files = tuples_of(fill, of_class(fill, UnreadableEntry, None))
+        unreadable = st.just(()) if arguments[0] is Run else of_files
+        return st.builds(Page, entries=entries, next_page_token=texts(fill), unreadable=unreadable)
     kinds = [of_type(fill, argument, descriptor) for argument in arguments if argument is not type(None)]
     return maybe(fill, st.one_of(*kinds)) if type(None) in arguments else st.one_of(*kinds)
 

@@ -16,6 +16,7 @@ from linkbound.domain.catalog import (
     ModelPart,
     ParameterGroup,
     RowScope,
+    WeightFormatSource,
     WeightSplit,
 )
 from linkbound.domain.collective import CollectiveKind
@@ -47,6 +48,14 @@ from tests.strategies.values import (
 )
 
 
+def not_above_the_line_rate(link: Link) -> Link:
+    """`link`, its two rates exchanged where the measured one is the larger."""
+    line, measured = link.line_rate_bits_per_second, link.measured_bits_per_second
+    if line is None or measured is None or measured <= line:
+        return link
+    return attrs.evolve(link, line_rate_bits_per_second=measured, measured_bits_per_second=line)
+
+
 def links(fill: Fill) -> Strategy:
     rates = st.integers(1, LARGEST_RATE)
     roce_mtus = maybe(fill, st.sampled_from(ROCE_MTUS_BYTES))
@@ -64,7 +73,7 @@ def links(fill: Fill) -> Strategy:
     def build(details: dict[str, Any]) -> Strategy:
         with_line_rate = st.builds(
             Link, line_rate_bits_per_second=rates, measured_bits_per_second=maybe(fill, rates), **details
-        )
+        ).map(not_above_the_line_rate)
         measured_only = st.builds(Link, measured_bits_per_second=rates, **details)
         return with_line_rate if fill is Fill.FULL else with_line_rate | measured_only
 
@@ -193,6 +202,7 @@ def models(fill: Fill) -> Strategy:
         cache_groups=tuples_of(fill, cache_groups(fill)),
         active_expert_count=wholes(fill, 0, 10**5),
         mtp_layer_count=wholes(fill, 0, 10**5),
+        weight_format_source=members(fill, WeightFormatSource, "UNSPECIFIED"),
         undetermined=notes,
         unused_keys=notes,
         assumptions=notes,
@@ -227,6 +237,7 @@ def cache_groups(fill: Fill) -> Strategy:
         state_bytes_per_request=wholes(fill, 0, 10**12),
         read_tokens=tokens,
         fp8_bytes_per_token=wholes(fill, 0, 10**9),
+        fixed_bytes_per_token=wholes(fill, 0, 10**9),
     )
 
 
@@ -237,6 +248,8 @@ def import_model_requests(fill: Fill) -> Strategy:
         config_json=texts(fill, 64, 1),
         display_name=texts(fill, 128, 1),
         validate_only=st.just(value=True) if fill is Fill.FULL else st.booleans(),
+        quantization_json=texts(fill, 64, 1),
+        weight_bits_per_parameter=maybe(fill, st.floats(1e-3, 64)),
     )
 
 

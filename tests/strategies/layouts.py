@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from linkbound.domain.cluster_workload import ClusterWorkload
 from linkbound.domain.decode import DecodeRequest
 from linkbound.domain.layout_comparison import LayoutComparisonRequest
 from linkbound.domain.layout_recommendation import LayoutRecommendationRequest
@@ -49,22 +50,29 @@ def decode_requests(draw: st.DrawFn, fill: Fill) -> DecodeRequest:
 
 
 @st.composite
-def _nodes(draw: st.DrawFn, fill: Fill) -> dict[str, Any]:
-    """What both questions about nodes have."""
+def cluster_workloads(draw: st.DrawFn, fill: Fill) -> ClusterWorkload:
     node_count = draw(st.integers(1, 4096))
     in_node = draw(st.integers(1, 64))
-    in_node = in_node if node_count * in_node <= 65_536 else 1
-    return {
+    return ClusterWorkload(
         **draw(models_given(fill)),
+        node_count=node_count,
+        ranks_per_node=in_node if node_count * in_node <= 65_536 else 1,
+        prompt_tokens=draw(st.integers(1, 10**6)),
+        request_count=draw(st.integers(1, 100_000)),
+        max_num_batched_tokens=draw(st.integers(1, 10**9)),
+        hardware=draw(IDS if fill is Fill.FULL else st.just("") | IDS),
+    )
+
+
+@st.composite
+def _nodes(draw: st.DrawFn, fill: Fill) -> dict[str, Any]:
+    """What both questions about nodes have."""
+    workload = draw(cluster_workloads(fill))
+    return {
         **draw(times_given(fill)),
-        "node_count": node_count,
-        "ranks_per_node": in_node,
+        "workload": workload,
         "link": draw(links(fill)),
-        "inner_link": draw(inner_links(fill, in_node)),
-        "prompt_tokens": draw(st.integers(1, 10**6)),
-        "request_count": draw(st.integers(1, 100_000)),
-        "max_num_batched_tokens": draw(st.integers(1, 10**9)),
-        "hardware": draw(IDS if fill is Fill.FULL else st.just("") | IDS),
+        "inner_link": draw(inner_links(fill, workload.ranks_per_node)),
     }
 
 

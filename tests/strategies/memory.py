@@ -8,6 +8,7 @@ from linkbound.domain.layout import ExpertParallelism, ParallelLayout
 from linkbound.domain.memory import MemoryFitRequest
 from linkbound.domain.training import TrainingSharding, TrainingStepRequest
 from tests.strategies.collectives import times_given
+from tests.strategies.cuts import models_given
 from tests.strategies.estimator import links
 from tests.strategies.values import IDS, LARGEST_SECONDS, Fill, Strategy, maybe, members, texts, wholes
 
@@ -57,9 +58,9 @@ def memory_fit_requests(fill: Fill) -> Strategy:
 
 def training_step_requests(fill: Fill) -> Strategy:
     # What is trained is given in bytes or as a model; how long collectives take by a name or in a table.
-    trained = st.fixed_dictionaries({"gradient_bytes": st.integers(1, 10**15)}) | st.fixed_dictionaries(
-        {"model": IDS, "lora_parameters": maybe(fill, st.integers(1, 10**15))}
-    )
+    adapters = st.fixed_dictionaries({"lora_parameters": maybe(fill, st.integers(1, 10**15))})
+    of_model = st.builds(lambda model, adapters: {**model, **adapters}, models_given(fill), adapters)
+    trained = st.fixed_dictionaries({"gradient_bytes": st.integers(1, 10**15)}) | of_model
     given = st.tuples(trained, times_given(fill))
     return given.flatmap(
         lambda parts: st.builds(

@@ -72,6 +72,10 @@ async def mistakes(client: EstimatorClient, other: AsyncEstimatorClient) -> None
     """Each line is a mistake that has to be found."""
     client.estimate_prefill(model="m", tensor_parallel_size=8, prompt_tokens=1)  # type: ignore[call-arg]  # no link
     client.estimate_prefill("m", 8, 1, "200g")  # type: ignore[call-arg]  # keywords only
+    client.estimate_decode(tensor_parallel_size=8, link="1g", modle="m")  # type: ignore[call-arg]  # misspelt
+    await other.estimate_decode(tensor_parallel_size=8, link="1g", modle="m")  # type: ignore[call-arg]  # misspelt
+    await other.estimate_decode(tensor_parallel_size="8", link="1g")  # type: ignore[arg-type]  # a number
+    await other.import_model(b"{}")  # type: ignore[arg-type]  # text
     client.estimate_collective(kind="all_reduce", rank_count=2, link="1g")  # type: ignore[arg-type]  # an enum
     client.estimate_collective(kind=CollectiveKind.ALL_REDUCE, rank_count=2, link=200)  # type: ignore[arg-type]
     client.get_model("m", timeout_seconds="5")  # type: ignore[arg-type]  # a number

@@ -10,12 +10,14 @@ from linkbound.cli import text
 from linkbound.cli.collective_options import KINDS, TIMINGS, kind_name
 from linkbound.cli.connect import estimator_client
 from linkbound.cli.failures import USAGE, Failure, naming
-from linkbound.cli.options import Reply, data_option, reply_option
+from linkbound.cli.listing import listed
+from linkbound.cli.options import Reply, reply_option
 from linkbound.cli.output import print_message, print_text
 from linkbound.cli.params import WHOLE
 from linkbound.cli.table import Column, pairs, right, table
 from linkbound.domain.calibration import Calibration, CollectiveTable
 from linkbound.domain.collective import CollectiveKind
+from linkbound.domain.words import counted
 from linkbound.importers.collective_times import CollectiveTimes, read_collective_times
 
 LARGEST_FILE_BYTES = 16 * 2**20
@@ -48,30 +50,29 @@ def calibrations() -> None:
 
 
 @calibrations.command("list")
-@data_option
 @reply_option("estimator")
 @naming({})
-def list_calibrations(*, data: str | None, reply: Reply) -> None:
+def list_calibrations(*, reply: Reply) -> None:
     """Lists the calibrations."""
-    with estimator_client(reply.target, data) as estimator:
-        entries = tuple(estimator.list_calibrations())
+    with estimator_client(reply.target, reply.data) as estimator:
+        entries, unreadable = listed(estimator.list_calibrations())
     if reply.as_json:
         from linkbound.convert.calibration import list_calibrations_response_to_proto
         from linkbound.domain.paging import Page
 
-        print_message(list_calibrations_response_to_proto(Page(entries=entries)))
+        print_message(list_calibrations_response_to_proto(Page(entries=entries, unreadable=unreadable)))
     else:
-        print_text(f"{len(entries)} calibrations", table(_LIST_COLUMNS, [_list_cells(entry) for entry in entries]))
+        rows = [_list_cells(entry) for entry in entries]
+        print_text(counted(len(entries), "calibration"), table(_LIST_COLUMNS, rows))
 
 
 @calibrations.command("show")
 @click.argument("calibration")
-@data_option
 @reply_option("estimator")
 @naming({"calibration": "CALIBRATION"})
-def show_calibration(*, calibration: str, data: str | None, reply: Reply) -> None:
+def show_calibration(*, calibration: str, reply: Reply) -> None:
     """Shows the points of CALIBRATION and what the fit leaves, with sources."""
-    with estimator_client(reply.target, data) as estimator:
+    with estimator_client(reply.target, reply.data) as estimator:
         _print(estimator.get_calibration(calibration), reply)
 
 
@@ -89,10 +90,9 @@ def show_calibration(*, calibration: str, data: str | None, reply: Reply) -> Non
     help="Many in a row as nccl-tests does, or one at a time within a framework.",
 )
 @click.option("--source", "sources", multiple=True, metavar="TEXT", help="Where the times come from. May be repeated.")
-@data_option
 @reply_option("estimator")
 @naming(_FIELDS)
-def fit_calibration(  # noqa: PLR0913 - one parameter for each option
+def fit_calibration(
     *,
     file: Path,
     name: str,
@@ -101,7 +101,6 @@ def fit_calibration(  # noqa: PLR0913 - one parameter for each option
     ranks_per_node: int | None,
     timing: str,
     sources: tuple[str, ...],
-    data: str | None,
     reply: Reply,
 ) -> None:
     """Fits the times in FILE: the output of nccl-tests, or a CSV with the columns message_bytes,seconds."""
@@ -113,7 +112,7 @@ def fit_calibration(  # noqa: PLR0913 - one parameter for each option
         points=times.points,
         timing=TIMINGS[timing],
     )
-    with estimator_client(reply.target, data) as estimator:
+    with estimator_client(reply.target, reply.data) as estimator:
         _print(estimator.fit_calibration(measured, calibration=name, sources=sources), reply)
 
 
@@ -165,7 +164,7 @@ def _headline(calibration: Calibration) -> str:
     return (
         f"{text.seconds(calibration.fixed_seconds)} for small and"
         f" {text.bytes_per_second(calibration.bus_bandwidth_bytes_per_second)} bus bandwidth for large ones:"
-        f" {kind_name(measured.kind)} among {measured.rank_count} ranks"
+        f" {kind_name(measured.kind)} among {counted(measured.rank_count, 'rank')}"
     )
 
 

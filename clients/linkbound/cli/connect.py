@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from linkbound.client.ingest import IngestClient
     from linkbound.client.options import TlsFiles
 
-DATA = "LINKBOUND_DATA"
 TOKEN = "LINKBOUND_TOKEN"
 TOKEN_FILE = "LINKBOUND_TOKEN_FILE"
 TLS_CA_FILE = "LINKBOUND_TLS_CA_FILE"
@@ -26,14 +25,13 @@ TLS_SERVER_NAME = "LINKBOUND_TLS_SERVER_NAME"
 
 
 def estimator_client(target: str, data: str | None = None) -> EstimatorClient:
-    """The estimator at `target`; `data`, else LINKBOUND_DATA, is the folder of the catalogue for `local:`."""
+    """The estimator at `target`; `data` is the folder of the catalogue for `local:`."""
     from linkbound.client.estimator import EstimatorClient
 
-    folder = data or os.environ.get(DATA)
-    return EstimatorClient(target, data_directory=Path(folder) if folder else None, token=_token(), tls=_tls())
+    return EstimatorClient(target, data_directory=None if data is None else Path(data), token=_token(), tls=_tls())
 
 
-def ingest_client(target: str, data: str | None) -> IngestClient:
+def ingest_client(target: str, data: str | None = None) -> IngestClient:
     """The ingest service at `target`; `data` is the folder of the database for `local:`."""
     from linkbound.client.ingest import IngestClient
 

@@ -14,6 +14,7 @@ from linkbound.cli.params import BYTES, LINK, WHOLE
 from linkbound.cli.table import Column, pairs, right, table
 from linkbound.domain.collective_estimate import CollectiveEstimate
 from linkbound.domain.link import Link
+from linkbound.domain.words import counted
 
 _FIELDS = {
     **LINK_FIELDS,
@@ -62,7 +63,7 @@ def collective(  # noqa: PLR0913 - one parameter for each option
     reply: Reply,
 ) -> None:
     """Bytes, time and bandwidth of one collective, and which algorithm and protocol NCCL would take."""
-    with estimator_client(reply.target) as estimator:
+    with estimator_client(reply.target, reply.data) as estimator:
         answer = estimator.estimate_collective(
             kind=KINDS[kind],
             rank_count=ranks,
@@ -78,8 +79,8 @@ def collective(  # noqa: PLR0913 - one parameter for each option
 
         print_message(collective_estimate_to_proto(answer))
     else:
-        size = "" if message_bytes is None else f" of {message_bytes:,} bytes"
-        subject = f"{kind}{size} among {ranks} ranks"
+        size = "" if message_bytes is None else f" of {counted(message_bytes, 'byte')}"
+        subject = f"{kind}{size} among {counted(ranks, 'rank')}"
         print_text(_headline(answer, subject), pairs(_details(answer)), _choices(answer), pairs(_notes(answer)))
 
 
@@ -94,9 +95,10 @@ def _headline(answer: CollectiveEstimate, subject: str) -> str:
 def _details(answer: CollectiveEstimate) -> list[tuple[str, str]]:
     rows = []
     if answer.sent_bytes_per_rank is not None:
-        rows.append(("sent bytes of one rank", text.size_bytes(answer.sent_bytes_per_rank)))
+        sender = "rank" if answer.inner_link is None else "node"
+        rows.append((f"sent bytes of one {sender}", text.size_bytes(answer.sent_bytes_per_rank)))
     if answer.inner_sent_bytes_per_rank is not None:
-        rows.append(("... within the node", text.size_bytes(answer.inner_sent_bytes_per_rank)))
+        rows.append(("... of one rank within the node", text.size_bytes(answer.inner_sent_bytes_per_rank)))
     rows += [
         ("bus bandwidth", text.expectation(answer.bus_bandwidth_bytes_per_second, text.bytes_per_second)),
         ("algorithm bandwidth", text.expectation(answer.algorithm_bandwidth_bytes_per_second, text.bytes_per_second)),

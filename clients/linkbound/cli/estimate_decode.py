@@ -10,13 +10,15 @@ from linkbound.cli import layout_text, text
 from linkbound.cli.connect import estimator_client
 from linkbound.cli.failures import naming
 from linkbound.cli.layout_options import LAYOUT_FIELDS, layout_option
-from linkbound.cli.options import LINK_FIELDS, Links, Reply, links_option, model_option, reply_option
+from linkbound.cli.model_choice import ModelChoice, model_option
+from linkbound.cli.options import LINK_FIELDS, Links, Reply, links_option, reply_option
 from linkbound.cli.output import print_message, print_text
 from linkbound.cli.params import REAL, TOKENS, WHOLE
 from linkbound.cli.table import pairs
 from linkbound.domain.decode import DecodeEstimate
-from linkbound.domain.estimate import Constraint
+from linkbound.domain.estimate import Constraint, Effect
 from linkbound.domain.layout import layout_name
+from linkbound.domain.words import IF_OF_THE_DATA_TYPE
 
 _FIELDS = {
     "model": "--model",
@@ -47,7 +49,7 @@ _FIELDS = {
 @naming(_FIELDS)
 def decode(  # noqa: PLR0913 - one parameter for each option
     *,
-    model: str,
+    model: ModelChoice,
     tp: int,
     requests: int,
     draft_tokens: int,
@@ -62,9 +64,10 @@ def decode(  # noqa: PLR0913 - one parameter for each option
     from linkbound.client.names import hardware_id
 
     hardware = hardware_id(hardware)
-    with estimator_client(reply.target) as estimator:
+    with estimator_client(reply.target, reply.data) as estimator:
         answer = estimator.estimate_decode(
-            model=model,
+            model=model.name,
+            model_config_json=model.config_json,
             tensor_parallel_size=tp,
             request_count=requests,
             draft_token_count=draft_tokens,
@@ -81,37 +84,62 @@ def decode(  # noqa: PLR0913 - one parameter for each option
         print_message(decode_estimate_to_proto(answer))
     else:
         details = pairs(_details(answer, hardware))
-        print_text(_headline(answer, hardware), details, layout_text.traffic_table(answer.traffic))
+        print_text(_headline(answer, hardware), details, layout_text.traffic_table(answer.layout, answer.traffic))
 
 
 def _headline(answer: DecodeEstimate, hardware: str) -> str:
     about = f"{answer.request_count} x {answer.model} on {layout_name(answer.layout)}"
-    floor = f"a pass takes at least {text.seconds(answer.pass_seconds.lower)}{_memory(answer, hardware)}"
+    floor = f"a pass takes at least {text.seconds(answer.pass_seconds.lower)}{_floor(answer, hardware)}"
     if answer.extra_pass_seconds is None:
         return f"{floor}: {about}, {text.bits_per_second(answer.link.effective_bits_per_second)}"
     rates = text.bits_per_second(answer.link.effective_bits_per_second)
     if answer.to_link is not None:
         rates += f" to {text.bits_per_second(answer.to_link.effective_bits_per_second)}"
-    return f"{text.change(answer.extra_pass_seconds, text.signed_seconds)} per pass, and {floor}: {about}, {rates}"
+    change = text.change(answer.extra_pass_seconds, text.signed_seconds, answer.extra_pass_fraction)
+    return f"{change} per pass, and {floor}: {about}, {rates}"
 
 
-def _memory(answer: DecodeEstimate, hardware: str) -> str:
-    """Whose memory sets the floor of a pass, where memory does."""
-    return f" on {hardware} memory" if answer.pass_seconds.binding_constraint is Constraint.MEMORY_BANDWIDTH else ""
+def _parts(answer: DecodeEstimate) -> list[tuple[str, str]]:
+    """What a pass waits for: its transfers and its reads, and both together where the transfers are expected."""
+    network, memory = answer.network_seconds, answer.memory_seconds
+    rows = [("transfers of a pass", text.expectation(network, text.seconds))]
+    if memory is None:
+        return rows
+    rows.append(("reads of a pass", text.interval(memory, text.seconds)))
+    if network.expected is not None:
+        both = text.seconds(memory.lower + network.expected)
+        rows.append(("  both, in turn", f"about {both}; arithmetic and the engine come on top"))
+    return rows
+
+
+def _floor(answer: DecodeEstimate, hardware: str) -> str:
+    """Whose memory sets the floor of a pass, where memory does, and what it hangs on."""
+    is_read = answer.pass_seconds.binding_constraint is Constraint.MEMORY_BANDWIDTH
+    return f"{f' on {hardware} memory' if is_read else ''}{_if_stored_so(answer)}"
+
+
+def _if_stored_so(answer: DecodeEstimate) -> str:
+    """What the floor hangs on, where it counts weights and their config does not say how they are stored."""
+    floor = answer.pass_seconds
+    is_open = Effect.WEIGHT_FORMAT in floor.effects_left_out
+    return (
+        f", {IF_OF_THE_DATA_TYPE}" if is_open and floor.binding_constraint is not Constraint.NETWORK_BANDWIDTH else ""
+    )
 
 
 def _details(answer: DecodeEstimate, hardware: str) -> list[tuple[str, str]]:
+    sender = layout_text.sender(answer.layout)
     rows = [
         ("token rows per pass", f"{answer.rows_per_pass}"),
         ("all-reduces per pass", f"{answer.all_reduce_count}"),
         ("message bytes of one all-reduce", text.size_bytes(answer.message_bytes_per_all_reduce)),
         ("sent bytes of one all-reduce, one rank", text.size_bytes(answer.sent_bytes_per_all_reduce)),
         ("time to send them, without latency", text.seconds(answer.send_seconds_per_all_reduce)),
-        ("logits gather, one rank", text.size_bytes(answer.logits_gather_bytes_per_rank)),
-        ("sent bytes per pass, one rank", text.size_bytes(answer.sent_bytes_per_pass)),
-        ("transfers of a pass", text.expectation(answer.network_seconds, text.seconds)),
-        ("pass", text.interval(answer.pass_seconds, text.seconds) + _memory(answer, hardware)),
-        ("traffic", text.interval(answer.traffic_bits_per_second, text.bits_per_second)),
+        (f"logits gather, {sender}", text.size_bytes(answer.logits_gather_bytes_per_rank)),
+        (f"sent bytes per pass, {sender}", text.size_bytes(answer.sent_bytes_per_pass)),
+        *_parts(answer),
+        ("pass", text.interval(answer.pass_seconds, text.seconds) + _floor(answer, hardware)),
+        (f"traffic, {sender}", text.interval(answer.traffic_bits_per_second, text.bits_per_second)),
     ]
     if answer.active_weight_bytes_per_rank is not None:
         rows.append(("weights read per pass, one rank", text.size_bytes(answer.active_weight_bytes_per_rank)))
@@ -119,8 +147,13 @@ def _details(answer: DecodeEstimate, hardware: str) -> list[tuple[str, str]]:
         rows.append(("cache read per pass, one rank", text.size_bytes(answer.cache_bytes_read_per_rank)))
     if answer.extra_pass_seconds is not None:
         rows.append(("extra pass time", text.expectation(answer.extra_pass_seconds, text.signed_seconds)))
+    if answer.extra_pass_fraction is not None:
+        rows.append(
+            ("extra pass time over the pass", text.expectation(answer.extra_pass_fraction, text.signed_percent))
+        )
     if answer.output_tokens_per_second is not None:
-        rows.append(("output of one request", text.interval(answer.output_tokens_per_second, text.tokens_per_second)))
+        tokens = text.interval(answer.output_tokens_per_second, text.tokens_per_second)
+        rows.append(("output of one request", tokens + _if_stored_so(answer)))
     rows += [("hardware", hardware or "none"), ("link", text.rate_note(answer.link))]
     if answer.to_link is not None:
         rows.append(("new link", text.rate_note(answer.to_link)))

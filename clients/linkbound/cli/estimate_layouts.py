@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from linkbound.cli import text
+from linkbound.cli import layout_text, text
 from linkbound.cli.connect import estimator_client
 from linkbound.cli.failures import naming
 from linkbound.cli.layout_options import INSTANCE_FIELDS, instance_option
@@ -14,6 +14,7 @@ from linkbound.cli.options import Reply, reply_option
 from linkbound.cli.output import print_message, print_text
 from linkbound.cli.params import TOKENS, WHOLE
 from linkbound.cli.table import Column, pairs, right, table
+from linkbound.domain.estimate import Effect
 from linkbound.domain.layout import layout_name
 from linkbound.domain.layout_comparison import (
     DEFAULT_OUTPUT_TOKENS,
@@ -28,6 +29,10 @@ _FIELDS = {
     "draft_token_count": "--draft-tokens",
     **INSTANCE_FIELDS,
 }
+
+
+_NAMED_OTHERS = 2
+"""As many as a headline has room for."""
 
 
 @click.command()
@@ -53,7 +58,7 @@ def layouts(
     """TP, PP, TP x PP and expert parallelism on the same nodes: bytes, times, bubbles, memory, and what to take."""
     if to_link is not None:
         raise click.UsageError("--to-link: layouts are compared over one link; ask once for each")
-    with estimator_client(reply.target) as estimator:
+    with estimator_client(reply.target, reply.data) as estimator:
         answer = estimator.compare_layouts(output_tokens=output_tokens, draft_token_count=draft_tokens, **instance)
     if reply.as_json:
         from linkbound.convert.layout_comparison import layout_comparison_to_proto
@@ -65,29 +70,45 @@ def layouts(
 
 def _headline(answer: LayoutComparison) -> str:
     if answer.single_stream is None or answer.batched is None:
-        return "no layout of the model fits these nodes"
-    single, batched = (
-        layout_name(answer.layouts[choice.index].layout) for choice in (answer.single_stream, answer.batched)
-    )
+        return f"no layout of the model fits these nodes{text.if_stored_so(*(one.memory for one in answer.layouts))}"
+    single, batched = (_chosen(answer, choice) for choice in (answer.single_stream, answer.batched))
     return f"one request alone: {single}; all requests in flight: {batched}"
+
+
+def _chosen(answer: LayoutComparison, choice: LayoutChoice) -> str:
+    """The layout that a choice is for, and others that the figures do not tell from it."""
+    name, *others = (layout_name(answer.layouts[index].layout) for index in (choice.index, *choice.undecided_indices))
+    if not others:
+        return name
+    return f"{name} (or {'; '.join(others)})" if len(others) <= _NAMED_OTHERS else f"{name} (or {len(others)} others)"
 
 
 def _table(answer: LayoutComparison) -> str:
     columns = [
         Column("layout"),
-        right("sent, one rank"),
+        right(f"sent, {layout_text.sender_of_any(one.layout for one in answer.layouts)}"),
         right("transfers of all prompts"),
         right("of one prompt"),
         right("pass"),
         right("pass of one request"),
+        *([Column("latency")] if _differ(answer) else []),
         right("bubble"),
         right("memory"),
         Column("feasible"),
     ]
-    return table(columns, [_cells(one) for one in answer.layouts])
+    return table(columns, [_cells(one, answer) for one in answer.layouts])
 
 
-def _cells(one: LayoutEstimate) -> list[str]:
+def _differ(answer: LayoutComparison) -> bool:
+    """Whether a calibration covers some of the layouts and not others."""
+    return len({_has_latency(one) for one in answer.layouts}) > 1
+
+
+def _has_latency(one: LayoutEstimate) -> bool:
+    return Effect.COLLECTIVE_LATENCY not in one.network_seconds.effects_left_out
+
+
+def _cells(one: LayoutEstimate, answer: LayoutComparison) -> list[str]:
     return [
         layout_name(one.layout),
         text.size_bytes(one.sent_bytes_per_rank),
@@ -95,9 +116,10 @@ def _cells(one: LayoutEstimate) -> list[str]:
         text.expectation(one.single_network_seconds, text.seconds),
         text.interval(one.pass_seconds, text.seconds),
         text.interval(one.single_pass_seconds, text.seconds),
+        *(["measured" if _has_latency(one) else "left out"] if _differ(answer) else []),
         text.percent(one.bubble_fraction),
         "-" if one.memory is None else text.size_bytes(one.memory.total_bytes),
-        "yes" if one.feasible else "no: " + "; ".join(one.reasons),
+        text.feasibility(one.reasons, feasible=one.feasible),
     ]
 
 

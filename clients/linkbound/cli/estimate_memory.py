@@ -7,17 +7,14 @@ import click
 from linkbound.cli import text
 from linkbound.cli.connect import estimator_client
 from linkbound.cli.failures import naming
-from linkbound.cli.layout_options import CUT_FIELDS, cut_option
-from linkbound.cli.options import Reply, model_option, reply_option
+from linkbound.cli.layout_options import CUT_FIELDS, cut_option, pass_tokens_option
+from linkbound.cli.model_choice import ModelChoice, model_option
+from linkbound.cli.options import Reply, reply_option
 from linkbound.cli.output import print_message, print_text
 from linkbound.cli.params import REAL, TOKENS, WHOLE
 from linkbound.cli.table import pairs
 from linkbound.domain.layout import ParallelLayout
-from linkbound.domain.memory import (
-    DEFAULT_GPU_MEMORY_UTILIZATION_FRACTION,
-    DEFAULT_MAX_NUM_BATCHED_TOKENS,
-    MemoryFit,
-)
+from linkbound.domain.memory import DEFAULT_GPU_MEMORY_UTILIZATION_FRACTION, MemoryFit
 
 _FIELDS = {
     "model": "--model",
@@ -57,18 +54,12 @@ _CACHE_VALUE_BYTES = {"bf16": 2, "fp8": 1}
 @click.option(
     "--draft-tokens", type=WHOLE, default=0, show_default=True, help="Draft tokens; they need the MTP layers."
 )
-@click.option(
-    "--max-num-batched-tokens",
-    type=TOKENS,
-    default=DEFAULT_MAX_NUM_BATCHED_TOKENS,
-    show_default=True,
-    help="Tokens of one pass at most.",
-)
+@pass_tokens_option
 @reply_option("estimator")
 @naming(_FIELDS)
 def memory(  # noqa: PLR0913 - one parameter for each option
     *,
-    model: str,
+    model: ModelChoice,
     layout: ParallelLayout,
     hardware: str,
     context: int,
@@ -81,9 +72,10 @@ def memory(  # noqa: PLR0913 - one parameter for each option
     reply: Reply,
 ) -> None:
     """Whether a model and its requests fit into memory, and what would."""
-    with estimator_client(reply.target) as estimator:
+    with estimator_client(reply.target, reply.data) as estimator:
         answer = estimator.check_memory_fit(
-            model=model,
+            model=model.name,
+            model_config_json=model.config_json,
             layout=layout,
             hardware=hardware,
             context_tokens=context,
@@ -108,7 +100,7 @@ def _headline(answer: MemoryFit) -> str:
         return f"fits: {headroom} to spare on the fullest rank"
     smallest = answer.smallest_tp_that_fits
     advice = "no tensor-parallel size does" if smallest is None else f"it does from TP{smallest} on"
-    return f"does not fit: {headroom} are missing on the fullest rank; {advice}"
+    return f"does not fit: {headroom} are missing on the fullest rank; {advice}{text.if_stored_so(answer.need)}"
 
 
 def _details(answer: MemoryFit) -> list[tuple[str, str]]:

@@ -11,19 +11,18 @@ from linkbound.cli import layout_text, text
 from linkbound.cli.connect import estimator_client
 from linkbound.cli.failures import naming
 from linkbound.cli.layout_options import LAYOUT_FIELDS, layout_option
-from linkbound.cli.options import LINK_FIELDS, Links, Reply, links_option, model_option, reply_option
+from linkbound.cli.model_choice import ModelChoice, model_option
+from linkbound.cli.options import LINK_FIELDS, PROMPT_FIELDS, Links, Reply, links_option, reply_option
 from linkbound.cli.output import print_json, print_message, print_text
 from linkbound.cli.params import SECONDS, TOKENS, TOKENS_LIST, WHOLE
 from linkbound.cli.table import pairs, right, table
 from linkbound.domain.layout import layout_name
 from linkbound.domain.prefill import PrefillEstimate
+from linkbound.domain.words import counted
 
 _FIELDS = {
-    "model": "--model",
-    "workload.model": "--model",
+    **PROMPT_FIELDS,
     "workload.tensor_parallel_size": "--tp",
-    "workload.prompt_tokens": "--prompt-tokens",
-    "workload.request_count": "--requests",
     "workload.max_num_batched_tokens": "--max-num-batched-tokens",
     "baseline_ttft_seconds": "--baseline-ttft",
     **LAYOUT_FIELDS,
@@ -44,7 +43,7 @@ _FIELDS = {
 @naming(_FIELDS)
 def prefill(  # noqa: PLR0913 - one parameter for each option
     *,
-    model: str,
+    model: ModelChoice,
     tp: int,
     prompt_tokens: Sequence[int],
     requests: int,
@@ -55,10 +54,11 @@ def prefill(  # noqa: PLR0913 - one parameter for each option
     reply: Reply,
 ) -> None:
     """Bytes on the wire and time bound of prompts that arrive together."""
-    with estimator_client(reply.target) as estimator:
+    with estimator_client(reply.target, reply.data) as estimator:
         answers = [
             estimator.estimate_prefill(
-                model=model,
+                model=model.name,
+                model_config_json=model.config_json,
                 tensor_parallel_size=tp,
                 prompt_tokens=tokens,
                 request_count=requests,
@@ -74,7 +74,7 @@ def prefill(  # noqa: PLR0913 - one parameter for each option
         _print_json(answers)
     elif len(answers) == 1:
         one = answers[0]
-        print_text(_headline(one), pairs(_details(one)), layout_text.traffic_table(one.traffic))
+        print_text(_headline(one), pairs(_details(one)), layout_text.traffic_table(one.layout, one.traffic))
     else:
         print_text(_headline_of_many(answers), _table(answers), pairs(_links(answers[0])))
 
@@ -92,13 +92,15 @@ def _print_json(answers: Sequence[PrefillEstimate]) -> None:
 
 def _headline(answer: PrefillEstimate) -> str:
     requests = f"{answer.request_count} x " if answer.request_count > 1 else ""
-    about = f"{requests}{answer.prompt_tokens:,} prompt tokens of {answer.model} on {layout_name(answer.layout)}"
+    about = (
+        f"{requests}{counted(answer.prompt_tokens, 'prompt token')} of {answer.model} on {layout_name(answer.layout)}"
+    )
     return f"{_cost(answer)}: {about}, {_rates(answer)}"
 
 
 def _headline_of_many(answers: Sequence[PrefillEstimate]) -> str:
     largest = max(answers, key=lambda answer: answer.prompt_tokens)
-    about = f"{largest.model} on {layout_name(largest.layout)}, up to {largest.prompt_tokens:,} prompt tokens"
+    about = f"{largest.model} on {layout_name(largest.layout)}, up to {counted(largest.prompt_tokens, 'prompt token')}"
     return f"{_cost(largest)}: {about}, {_rates(largest)}"
 
 
@@ -107,7 +109,8 @@ def _cost(answer: PrefillEstimate) -> str:
     extra, fraction = answer.extra_ttft_seconds, answer.extra_ttft_fraction
     if extra is None:
         carried = text.size_bytes(answer.sent_bytes_per_rank)
-        return f"at least {text.seconds(answer.network_seconds.lower)} of network time, {carried} sent per rank"
+        sender = layout_text.sender(answer.layout).removeprefix("one ")
+        return f"at least {text.seconds(answer.network_seconds.lower)} of network time, {carried} sent per {sender}"
     which = "the first token" if answer.request_count == 1 else "the last first token"
     return f"{text.change(extra, text.signed_seconds, fraction)} until {which}"
 
@@ -120,21 +123,25 @@ def _rates(answer: PrefillEstimate) -> str:
 
 
 def _details(answer: PrefillEstimate) -> list[tuple[str, str]]:
+    sender = layout_text.sender(answer.layout)
     rows = [
         ("all-reduces per pass", f"{answer.all_reduce_count}"),
-        ("sent bytes per prompt token, one rank", text.size_bytes(answer.sent_bytes_per_prompt_token)),
-        ("sent bytes, one rank", text.size_bytes(answer.sent_bytes_per_rank)),
+        (f"sent bytes per prompt token, {sender}", text.size_bytes(answer.sent_bytes_per_prompt_token)),
+        (f"sent bytes, {sender}", text.size_bytes(answer.sent_bytes_per_rank)),
         (
-            "counter bytes, one rank",
+            f"counter bytes, {sender}",
             f"{text.size_bytes(answer.counter_bytes_per_rank)} {text.counted_at(answer.link)}",
         ),
-        ("logits gather, one rank", text.size_bytes(answer.logits_gather_bytes_per_rank)),
+        (f"logits gather, {sender}", text.size_bytes(answer.logits_gather_bytes_per_rank)),
         ("network time", text.expectation(answer.network_seconds, text.seconds)),
     ]
     if answer.largest_pass is not None:
         one = answer.largest_pass
         rows += [
-            (f"all-reduce of {one.tokens:,} tokens", f"{text.size_bytes(one.message_bytes_per_all_reduce)} message"),
+            (
+                f"all-reduce of {counted(one.tokens, 'token')}",
+                f"{text.size_bytes(one.message_bytes_per_all_reduce)} message",
+            ),
             ("  sent by one rank", text.size_bytes(one.sent_bytes_per_all_reduce)),
             ("  ring steps", f"{one.ring_step_count} of {text.size_bytes(one.sent_bytes_per_ring_step)}"),
             ("  time to send", text.seconds(one.send_seconds_per_all_reduce)),

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from linkbound.cli import text
+from linkbound.cli import layout_text, text
 from linkbound.cli.connect import estimator_client
 from linkbound.cli.failures import naming
 from linkbound.cli.layout_options import INSTANCE_FIELDS, instance_option
@@ -17,6 +17,7 @@ from linkbound.cli.table import Column, pairs, right, table
 from linkbound.domain.layout import layout_name
 from linkbound.domain.layout_recommendation import LayoutOption, LayoutRecommendation
 from linkbound.domain.link import Link
+from linkbound.domain.words import counted
 
 _FIELDS = {
     "baseline_tensor_parallel_size": "--baseline-tp",
@@ -45,7 +46,7 @@ def recommend(
     """One large instance or several smaller ones on the same nodes, with the loss of each over --link."""
     if to_link is not None:
         raise click.UsageError("--to-link: losses are counted from --reference-link to --link")
-    with estimator_client(reply.target) as estimator:
+    with estimator_client(reply.target, reply.data) as estimator:
         answer = estimator.recommend_layout(
             reference_link=reference_link,
             baseline_tensor_parallel_size=baseline_tp,
@@ -62,13 +63,19 @@ def recommend(
 
 def _headline(answer: LayoutRecommendation) -> str:
     best = answer.options[0]
-    if not best.feasible:
-        return "no size of the model fits these nodes"
-    return f"{_name(best)}: {_loss(best)}"
+    if best.feasible is False:
+        return ": ".join(("no size of the model fits these nodes", *answer.reasons[1:2]))
+    idle = f", {_nodes(best.idle_node_count)} idle" if best.idle_node_count else ""
+    fits = ", whether it fits is not known" if best.feasible is None else ""
+    return f"{_name(best)}{idle}{fits}: {_loss(best)}"
 
 
 def _name(option: LayoutOption) -> str:
     return f"{option.instance_count} x {layout_name(option.layout)}"
+
+
+def _nodes(count: int) -> str:
+    return counted(count, "node")
 
 
 def _loss(option: LayoutOption) -> str:
@@ -78,7 +85,8 @@ def _loss(option: LayoutOption) -> str:
 def _table(answer: LayoutRecommendation) -> str:
     columns = [
         Column("instances"),
-        right("sent for a prompt, one rank"),
+        right("idle nodes"),
+        right(f"sent for a prompt, {layout_text.sender_of_any(option.layout for option in answer.options)}"),
         right("loss of a prompt"),
         right("of its TTFT"),
         right("TTFT"),
@@ -93,13 +101,14 @@ def _cells(option: LayoutOption) -> list[str]:
     fraction, ttft, last = option.extra_ttft_fraction, option.ttft_seconds, option.last_ttft_seconds
     return [
         _name(option),
+        f"{option.idle_node_count}",
         text.size_bytes(option.sent_bytes_per_rank),
         text.change(option.extra_ttft_seconds, text.signed_seconds),
         "-" if fraction is None else text.change(fraction, text.signed_percent),
         "-" if ttft is None else text.interval(ttft, text.seconds),
         "-" if last is None else text.interval(last, text.seconds),
         "-" if option.memory is None else text.size_bytes(option.memory.total_bytes),
-        "yes" if option.feasible else "no: " + "; ".join(option.reasons),
+        text.feasibility(option.reasons, feasible=option.feasible),
     ]
 
 

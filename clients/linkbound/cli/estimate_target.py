@@ -8,7 +8,8 @@ from linkbound.cli import text
 from linkbound.cli.connect import estimator_client
 from linkbound.cli.failures import naming
 from linkbound.cli.layout_options import WORKLOAD_FIELDS, cut_option, within_node_option
-from linkbound.cli.options import Reply, link_fields, link_option, model_option, reply_option
+from linkbound.cli.model_choice import ModelChoice, model_option
+from linkbound.cli.options import PROMPT_FIELDS, Reply, link_fields, link_option, reply_option
 from linkbound.cli.output import print_message, print_text
 from linkbound.cli.params import SECONDS, TOKENS, WHOLE
 from linkbound.cli.table import Column, pairs, right, table
@@ -18,10 +19,7 @@ from linkbound.domain.planning import LinkVerdict, SlowestLink, Verdict
 from linkbound.domain.workload import PrefillWorkload
 
 _FIELDS = {
-    "model": "--model",
-    "workload.model": "--model",
-    "workload.prompt_tokens": "--prompt-tokens",
-    "workload.request_count": "--requests",
+    **PROMPT_FIELDS,
     "target_ttft_seconds": "--target-ttft",
     "baseline_ttft_seconds": "--baseline-ttft",
     "baseline_link": "--link",
@@ -46,7 +44,7 @@ _VERDICTS = {Verdict.YES: "yes", Verdict.MAYBE: "maybe", Verdict.NO: "no"}
 @naming(_FIELDS)
 def target(  # noqa: PLR0913 - one parameter for each option
     *,
-    model: str,
+    model: ModelChoice,
     layout: ParallelLayout,
     prompt_tokens: int,
     requests: int,
@@ -61,7 +59,8 @@ def target(  # noqa: PLR0913 - one parameter for each option
     from linkbound.client.names import model_id
 
     workload = PrefillWorkload(
-        model=model_id(model),
+        model=model_id(model.name),
+        model_config_json=model.config_json,
         prompt_tokens=prompt_tokens,
         request_count=requests,
         tensor_parallel_size=layout.tensor_parallel_size,
@@ -70,7 +69,7 @@ def target(  # noqa: PLR0913 - one parameter for each option
         expert_parallelism=layout.expert_parallelism,
         ranks_per_node=ranks_per_node,
     )
-    with estimator_client(reply.target) as estimator:
+    with estimator_client(reply.target, reply.data) as estimator:
         answer = estimator.find_slowest_link(
             workload=workload,
             target_ttft_seconds=target_ttft,
@@ -92,6 +91,8 @@ def _headline(answer: SlowestLink, target_seconds: float) -> str:
     kept = f"a TTFT of {text.seconds(target_seconds)}"
     if slowest.lower >= LARGEST_RATE_BITS_PER_SECOND:
         return f"no link keeps {kept}"
+    if slowest.upper is None and slowest.lower == 0:
+        return f"every link is fast enough for {kept}: nothing is sent between nodes"
     if slowest.upper is None:
         return f"{kept} needs at least {text.bits_per_second(slowest.lower)}, and no rate is known to be enough"
     if slowest.upper == 0:

@@ -9,18 +9,16 @@ import click
 from linkbound.cli import text
 from linkbound.cli.connect import estimator_client
 from linkbound.cli.failures import naming
-from linkbound.cli.options import LINK_FIELDS, Links, Reply, links_option, model_option, reply_option
+from linkbound.cli.model_choice import ModelChoice, model_option
+from linkbound.cli.options import LINK_FIELDS, PROMPT_FIELDS, Links, Reply, links_option, reply_option
 from linkbound.cli.output import print_message, print_text
 from linkbound.cli.params import SECONDS, TOKENS, WHOLE, WHOLE_LIST
 from linkbound.cli.table import Column, pairs, right, table
 from linkbound.domain.tp_projection import TpProjection, TpSizeProjection
 
 _FIELDS = {
-    "model": "--model",
-    "workload.model": "--model",
+    **PROMPT_FIELDS,
     "workload.tensor_parallel_size": "--baseline-tp",
-    "workload.prompt_tokens": "--prompt-tokens",
-    "workload.request_count": "--requests",
     "baseline_ttft_seconds": "--baseline-ttft",
     "tensor_parallel_sizes": "--tp-sizes",
     "hardware": "--hardware",
@@ -41,7 +39,7 @@ _FIELDS = {
 @naming(_FIELDS)
 def tp(  # noqa: PLR0913 - one parameter for each option
     *,
-    model: str,
+    model: ModelChoice,
     prompt_tokens: int,
     requests: int,
     baseline_tp: int,
@@ -57,10 +55,11 @@ def tp(  # noqa: PLR0913 - one parameter for each option
 
     if links.to_link is None:
         raise click.UsageError("--to-link: is missing")
-    with estimator_client(reply.target) as estimator:
+    with estimator_client(reply.target, reply.data) as estimator:
         answer = estimator.project_tp_sizes(
             workload=PrefillWorkload(
-                model=model_id(model),
+                model=model_id(model.name),
+                model_config_json=model.config_json,
                 tensor_parallel_size=baseline_tp,
                 prompt_tokens=prompt_tokens,
                 request_count=requests,
@@ -80,8 +79,14 @@ def tp(  # noqa: PLR0913 - one parameter for each option
 
 
 def _headline(answer: TpProjection) -> str:
-    changes = [f"{_change(size)} at TP{size.tensor_parallel_size}" for size in answer.projections]
-    return f"TTFT: {', '.join(changes)}"
+    possible = [size for size in answer.projections if size.feasible is not False]
+    impossible = [f"TP{size.tensor_parallel_size}" for size in answer.projections if size.feasible is False]
+    changes = ", ".join(f"{_change(size)} at TP{size.tensor_parallel_size}" for size in possible)
+    if_stored_so = text.if_stored_so(*(size.memory for size in answer.projections))
+    left_out = f"{', '.join(impossible)} cannot be run{if_stored_so}"
+    if not possible:
+        return f"TTFT: no projection, {left_out}"
+    return f"TTFT: {changes}; {left_out}" if impossible else f"TTFT: {changes}"
 
 
 def _change(size: TpSizeProjection) -> str:
@@ -111,7 +116,7 @@ def _cells(size: TpSizeProjection) -> list[str]:
         text.interval(size.ttft_seconds, text.seconds),
         text.change(size.extra_ttft_seconds, text.signed_seconds),
         _change(size),
-        "yes" if size.feasible else "no: " + "; ".join(size.reasons),
+        text.feasibility(size.reasons, feasible=size.feasible),
     ]
 
 

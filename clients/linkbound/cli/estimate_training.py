@@ -7,12 +7,14 @@ import click
 from linkbound.cli import text
 from linkbound.cli.connect import estimator_client
 from linkbound.cli.failures import naming
+from linkbound.cli.model_choice import ModelChoice, optional_model_option
 from linkbound.cli.options import Reply, reply_option
 from linkbound.cli.output import print_message, print_text
 from linkbound.cli.params import BYTES, LINK, SECONDS, WHOLE
 from linkbound.cli.table import pairs
 from linkbound.domain.link import Link
 from linkbound.domain.training import DEFAULT_VALUE_BYTES, TrainingSharding, TrainingStepEstimate
+from linkbound.domain.words import counted
 
 _FIELDS = {
     "gradient_bytes": "--gradient-bytes",
@@ -34,7 +36,7 @@ _SHARDINGS = {
 @click.command()
 @click.option("--nodes", type=WHOLE, required=True, help="Nodes, one rank each.")
 @click.option("--gradient-bytes", type=BYTES, help="Gradient bytes of all trainable parameters: 15.23GB.")
-@click.option("--model", default="", metavar="MODEL", help="A model of the catalogue, in place of --gradient-bytes.")
+@optional_model_option("A model of the catalogue, in place of --gradient-bytes.")
 @click.option("--lora-parameters", type=WHOLE, help="Train adapters of that many parameters in place of the --model.")
 @click.option(
     "--sharding",
@@ -64,7 +66,7 @@ def training(  # noqa: PLR0913 - one parameter for each option
     *,
     nodes: int,
     gradient_bytes: int | None,
-    model: str,
+    model: ModelChoice,
     lora_parameters: int | None,
     sharding: str,
     value_bytes: int,
@@ -74,10 +76,11 @@ def training(  # noqa: PLR0913 - one parameter for each option
     reply: Reply,
 ) -> None:
     """Exchange of one step of data-parallel training."""
-    with estimator_client(reply.target) as estimator:
+    with estimator_client(reply.target, reply.data) as estimator:
         answer = estimator.estimate_training_step(
             gradient_bytes=gradient_bytes,
-            model=model,
+            model=model.name,
+            model_config_json=model.config_json,
             lora_parameters=lora_parameters,
             sharding=_SHARDINGS[sharding],
             value_bytes=value_bytes,
@@ -95,7 +98,7 @@ def training(  # noqa: PLR0913 - one parameter for each option
 
 
 def _headline(answer: TrainingStepEstimate, nodes: int) -> str:
-    return f"a step takes {text.interval(answer.step_seconds, text.seconds)} on {nodes} nodes"
+    return f"a step takes {text.interval(answer.step_seconds, text.seconds)} on {counted(nodes, 'node')}"
 
 
 def _details(answer: TrainingStepEstimate) -> list[tuple[str, str]]:

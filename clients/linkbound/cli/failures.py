@@ -24,6 +24,8 @@ OTHER = 1
 USAGE = 2
 UNREACHABLE = 3
 INTERRUPTED = 130
+PIPE_CLOSED = 141
+"""What a shell says of a tool that ends because its reader went away: 128 and the number of SIGPIPE."""
 
 NO_OPTIONS: Mapping[str, str] = {}
 _COMMON_OPTIONS = {"target": "--target", "token": "LINKBOUND_TOKEN or LINKBOUND_TOKEN_FILE"}
@@ -39,6 +41,8 @@ _EXIT_CODES: tuple[tuple[type[Error], int], ...] = (
 )
 
 _INDEX = re.compile(r"\[\d+\]")
+_INLINE_CONFIG = re.compile(r"(?:workload\.)?model_config_json[.: ]*(?P<path>.*)", re.DOTALL)
+"""A config that `--model` brought as a file, and the path within it."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -62,7 +66,9 @@ def failure_of(error: Error, options: Mapping[str, str] = NO_OPTIONS) -> Failure
     """The failure that tells a person about `error`; `options` maps field paths to what the person typed."""
     if isinstance(error, InvalidArgumentError):
         names = {**_COMMON_OPTIONS, **options}
-        message = "\n".join(f"{_typed_name(v.field, names)}: {v.description}" for v in error.field_violations)
+        # Two fields may have come from one option.
+        lines = dict.fromkeys(f"{_typed_name(v.field, names)}: {v.description}" for v in error.field_violations)
+        message = "\n".join(lines)
     elif isinstance(error, NotFoundError) and error.resource.type in options:
         message = f"{options[error.resource.type]}: {error.message}"
     else:
@@ -74,6 +80,9 @@ def failure_of(error: Error, options: Mapping[str, str] = NO_OPTIONS) -> Failure
 
 def _typed_name(field: str, names: Mapping[str, str]) -> str:
     """What the person typed for `field`; an entry of a list came with the option of the list."""
+    config = _INLINE_CONFIG.fullmatch(field)
+    if config is not None:
+        return f"--model: {config['path']}" if config["path"] else "--model"
     return names.get(field) or names.get(_INDEX.sub("", field)) or field
 
 
@@ -103,6 +112,11 @@ def usage_failure(error: click.ClickException) -> Failure:
     if isinstance(error, click.UsageError) and error.ctx is not None:
         message += f"\nhelp: {error.ctx.command_path} --help"
     return Failure(message, error.exit_code)
+
+
+def is_help(error: click.UsageError) -> bool:
+    """Whether all that is wrong is that a group was given no command: click answers with its help."""
+    return error.ctx is not None and error.message == error.ctx.get_help()
 
 
 def report(message: str) -> None:

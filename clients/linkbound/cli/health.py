@@ -31,7 +31,7 @@ _ENVIRONMENT = {"estimator": "LINKBOUND_ESTIMATOR", "ingest": "LINKBOUND_INGEST"
 _SERVERS: Mapping[str, Callable[[str], AbstractContextManager[Readiness]]] = {
     "server": any_server,
     "estimator": estimator_client,
-    "ingest": lambda target: ingest_client(target, None),
+    "ingest": ingest_client,
 }
 
 

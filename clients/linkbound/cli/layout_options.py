@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import click
 
-from linkbound.cli.options import LINK_FIELDS, Command, Links, link_fields, links_option, model_option
+from linkbound.cli.model_choice import ModelChoice, model_option
+from linkbound.cli.options import LINK_FIELDS, PROMPT_FIELDS, Command, Links, link_fields, links_option
 from linkbound.cli.params import LINK, LINK_LIST, TOKENS, WHOLE
 from linkbound.domain.layout import ExpertParallelism, ParallelLayout
 from linkbound.domain.memory import DEFAULT_MAX_NUM_BATCHED_TOKENS
@@ -19,12 +20,13 @@ _EXPERTS = {
     "all-to-all": ExpertParallelism.ALL_TO_ALL,
 }
 
-NODE_FIELDS = {
-    "ranks_per_node": "--ranks-per-node",
+_WITHIN_NODE_FIELDS = {
+    "workload.ranks_per_node": "--ranks-per-node",
     **link_fields("inner_link", "inner-"),
     "inner_link": "--inner-link",
-    "calibration": "--calibration",
 }
+
+NODE_FIELDS = {**_WITHIN_NODE_FIELDS, "calibration": "--calibration"}
 """Where the fields of nodes and the links within them come from on the command line."""
 
 _CUT_OPTIONS = {
@@ -39,19 +41,16 @@ CUT_FIELDS = {f"layout.{name}": option for name, option in _CUT_OPTIONS.items()}
 
 WORKLOAD_FIELDS = {
     **{f"workload.{name}": option for name, option in _CUT_OPTIONS.items()},
-    "workload.ranks_per_node": "--ranks-per-node",
-    **link_fields("inner_link", "inner-"),
-    "inner_link": "--inner-link",
+    **_WITHIN_NODE_FIELDS,
 }
 """Where the layout of a workload and the link within its nodes come from on the command line."""
 
 INSTANCE_FIELDS = {
-    "model": "--model",
+    **PROMPT_FIELDS,
     "hardware": "--hardware",
-    "node_count": "--nodes",
-    "prompt_tokens": "--prompt-tokens",
-    "request_count": "--requests",
-    "max_num_batched_tokens": "--max-num-batched-tokens",
+    "workload.hardware": "--hardware",
+    "workload.node_count": "--nodes",
+    "workload.max_num_batched_tokens": "--max-num-batched-tokens",
     **NODE_FIELDS,
     **LINK_FIELDS,
 }
@@ -61,7 +60,6 @@ LAYOUT_FIELDS = {
     "workload.pipeline_parallel_size": "--pp",
     "workload.data_parallel_size": "--dp",
     "workload.expert_parallelism": "--ep",
-    "workload.ranks_per_node": "--ranks-per-node",
     "rank_links": "--rank-links",
     **link_fields("rank_links", "rank-"),
     **NODE_FIELDS,
@@ -133,6 +131,15 @@ def cut_option(function: Command) -> Command:
     return cast(Command, _with([tp_option, *_cut_options()], wrapper))
 
 
+pass_tokens_option = click.option(
+    "--max-num-batched-tokens",
+    type=TOKENS,
+    default=DEFAULT_MAX_NUM_BATCHED_TOKENS,
+    show_default=True,
+    help="Tokens of one pass at most.",
+)
+
+
 def within_node_option(function: Command) -> Command:
     """`--ranks-per-node` and `--inner-link`."""
     return cast(Command, _with(_within_node_options(), function))
@@ -149,7 +156,7 @@ def instance_option(*, nodes_help: str, requests_help: str) -> Callable[[Command
         @functools.wraps(function)
         def wrapper(
             *,
-            model: str,
+            model: ModelChoice,
             node_count: int,
             prompt_tokens: int,
             requests: int,
@@ -160,7 +167,8 @@ def instance_option(*, nodes_help: str, requests_help: str) -> Callable[[Command
             **values: Any,
         ) -> object:
             instance = {
-                "model": model,
+                "model": model.name,
+                "model_config_json": model.config_json,
                 "node_count": node_count,
                 "link": links.link,
                 "prompt_tokens": prompt_tokens,
@@ -176,13 +184,7 @@ def instance_option(*, nodes_help: str, requests_help: str) -> Callable[[Command
             click.option("--nodes", "node_count", type=WHOLE, required=True, help=nodes_help),
             click.option("--prompt-tokens", type=TOKENS, required=True, help="Tokens of each prompt: 8192 or 8k."),
             click.option("--requests", type=WHOLE, default=1, show_default=True, help=requests_help),
-            click.option(
-                "--max-num-batched-tokens",
-                type=TOKENS,
-                default=DEFAULT_MAX_NUM_BATCHED_TOKENS,
-                show_default=True,
-                help="Tokens of one pass at most.",
-            ),
+            pass_tokens_option,
             click.option(
                 "--hardware", default="dgx-spark", show_default=True, help="Accelerator of the catalogue; '' for none."
             ),

@@ -15,6 +15,7 @@ from linkbound.cli.table import Column, right, table
 from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.link import RATE_SOURCE_WORDS, ResolvedLink
 from linkbound.domain.link_presets import LINK_PRESETS, LinkPreset
+from linkbound.domain.words import counted
 
 _COLUMNS = (Column("name"), right("carries"), Column("from"), Column("what it is"))
 
@@ -27,7 +28,7 @@ _ANY_PAIR = 2
 @naming({})
 def links(*, reply: Reply) -> None:
     """The links that have a name; each stands wherever a rate does."""
-    with estimator_client(reply.target) as estimator:
+    with estimator_client(reply.target, reply.data) as estimator:
         resolved = [
             estimator.estimate_collective(kind=CollectiveKind.ALL_REDUCE, rank_count=_ANY_PAIR, link=preset.link).link
             for preset in LINK_PRESETS
@@ -36,7 +37,7 @@ def links(*, reply: Reply) -> None:
     if reply.as_json:
         _print_json(entries)
     else:
-        print_text(f"{len(entries)} links", table(_COLUMNS, [_cells(*entry) for entry in entries]))
+        print_text(counted(len(entries), "link"), table(_COLUMNS, [_cells(*entry) for entry in entries]))
 
 
 def _print_json(entries: Sequence[tuple[LinkPreset, ResolvedLink]]) -> None:

@@ -9,7 +9,17 @@ from collections.abc import Sequence
 
 import click
 
-from linkbound.cli.failures import INTERRUPTED, OTHER, Failure, failure_of, report, usage_failure
+from linkbound.cli.failures import (
+    INTERRUPTED,
+    OTHER,
+    PIPE_CLOSED,
+    USAGE,
+    Failure,
+    failure_of,
+    is_help,
+    report,
+    usage_failure,
+)
 from linkbound.cli.lazy import LazyCommand, LazyGroup
 from linkbound.domain.errors import Error
 
@@ -51,15 +61,14 @@ def run(arguments: Sequence[str]) -> int:
         report("interrupted")
         return INTERRUPTED
     except (click.ClickException, Error, Failure) as error:
+        if isinstance(error, click.UsageError) and is_help(error):
+            click.echo(error.message, err=True)
+            return USAGE
         failure = _failure(error)
         report(failure.message)
         return failure.exit_code
-    except OSError as error:
-        # A reader that went away is no failure to speak of. What has no name is standard output.
-        if not isinstance(error, BrokenPipeError):
-            report(f"{error.filename or 'standard output'}: {error.strerror}")
-        _leave_stdout()
-        return OTHER
+    except (OSError, SystemExit) as error:
+        return _output_failed(error)
     except Exception as error:
         if os.environ.get("LINKBOUND_DEBUG"):
             raise
@@ -80,6 +89,20 @@ def _failure(error: click.ClickException | Error | Failure) -> Failure:
     if isinstance(error, Error):
         return failure_of(error)
     return usage_failure(error) if isinstance(error, click.ClickException) else error
+
+
+def _output_failed(error: OSError | SystemExit) -> int:
+    """The exit code of a command that could not write.
+
+    A closed pipe is the one thing for which click ends the process itself, and no command does.
+    """
+    _leave_stdout()
+    if isinstance(error, BrokenPipeError | SystemExit):
+        # A reader that had enough is no failure to speak of.
+        return PIPE_CLOSED
+    # What has no name is standard output.
+    report(f"{error.filename or 'standard output'}: {error.strerror}")
+    return OTHER
 
 
 def _leave_stdout() -> None:

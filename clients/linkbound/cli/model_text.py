@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from linkbound.cli import text
 from linkbound.cli.table import Column, pairs, right, table
-from linkbound.domain.catalog import CacheGroup, Model, ParameterGroup, RowScope
+from linkbound.domain.catalog import CacheGroup, Model, ParameterGroup, RowScope, WeightFormatSource
 
 LIST_COLUMNS = (
     Column("model"),
@@ -31,6 +31,7 @@ _CACHE_COLUMNS = (
     right("layers"),
     right("values per token"),
     right("FP8 bytes per token"),
+    right("in any type"),
     right("state"),
     right("tokens kept"),
     right("tokens read"),
@@ -79,8 +80,13 @@ def _facts(model: Model) -> list[tuple[str, str]]:
         ("parameters without MTP layers", _parameters(model.total_parameters)),
         ("parameters of MTP layers", _parameters(model.mtp_parameters)),
         ("active parameters", _parameters(model.active_parameters)),
-        ("bits per stored weight", "not stated" if bits is None else f"{bits:.4g}"),
+        ("bits per stored weight", "not stated" if bits is None else f"{bits:.4g}{_format_source(model)}"),
     ]
+
+
+def _format_source(model: Model) -> str:
+    is_open = model.weight_format_source is WeightFormatSource.DATA_TYPE
+    return ", the number type of the config: it names no quantisation, which a file beside it may do" if is_open else ""
 
 
 def _parameter_cells(group: ParameterGroup) -> list[str]:
@@ -114,6 +120,7 @@ def _cache_cells(group: CacheGroup) -> list[str]:
         f"{group.layer_count}",
         f"{group.values_per_token:,}" if group.values_per_token else "",
         f"{group.fp8_bytes_per_token:,}" if group.fp8_bytes_per_token else "",
+        f"{group.fixed_bytes_per_token:,}" if group.fixed_bytes_per_token else "",
         text.size_bytes(group.state_bytes_per_request) if group.state_bytes_per_request else "",
         _limit(group, group.window_tokens),
         _limit(group, group.read_tokens),

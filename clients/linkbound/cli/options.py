@@ -29,6 +29,14 @@ def link_fields(field: str, prefix: str = "") -> dict[str, str]:
     return {f"{field}.{part}": f"--{prefix}{option}" for part, option in _OPTION_OF_FIELD.items()}
 
 
+PROMPT_FIELDS = {
+    "model": "--model",
+    "workload.model": "--model",
+    "workload.prompt_tokens": "--prompt-tokens",
+    "workload.request_count": "--requests",
+}
+"""Where the fields of prompts for a model come from on the command line."""
+
 LINK_FIELDS = {**link_fields("link"), **link_fields("to_link", "to-")}
 """Where the fields of links come from on the command line."""
 
@@ -36,8 +44,8 @@ _REFINEMENTS = {
     "roce-mtu": (WHOLE, f"path MTU of RoCE or InfiniBand in bytes, one of {', '.join(map(str, ROCE_MTUS_BYTES))}"),
     "ethernet-mtu": (WHOLE, "Ethernet MTU of TCP sockets in bytes, 1500 or 9000; implies --transport tcp"),
     "transport": (TRANSPORT, f"how bytes travel, one of {', '.join(TRANSPORTS)}"),
-    "pcie-functions": (WHOLE, "PCIe functions in use, each a Gen5 x4 path"),
-    "measured": (RATE, "a measured payload rate; it always wins, and may stand alone"),
+    "pcie-functions": (WHOLE, "PCIe functions in use, each a Gen5 x4 path; they only cap the rate"),
+    "measured": (RATE, "a measured payload rate, not above the line rate; it always wins, and may stand alone"),
 }
 
 # Told by hand: click would not take a measured rate that stands alone in place of a link.
@@ -60,10 +68,11 @@ class Links:
 
 @frozen
 class Reply:
-    """Who answers (a target), and whether the answer is printed as JSON."""
+    """Who answers (a target, or this process over a data folder), and whether the answer is printed as JSON."""
 
     target: str
     as_json: bool
+    data: str | None = None
 
 
 def links_option(
@@ -124,14 +133,14 @@ def link_option(prefix: str = "", *, description: str, required: bool = False) -
 
 
 def reply_option(service: str) -> Callable[[Command], Command]:
-    """`--target`, else LINKBOUND_ESTIMATOR or LINKBOUND_INGEST, and `--json`, as `reply: Reply`."""
+    """`--target`, else LINKBOUND_ESTIMATOR or LINKBOUND_INGEST, `--data` and `--json`, as `reply: Reply`."""
 
     def decorate(function: Command) -> Command:
         @functools.wraps(function)
-        def wrapper(*, target: str, as_json: bool, **values: Any) -> object:
-            return function(reply=Reply(target, as_json), **values)
+        def wrapper(*, target: str, as_json: bool, data: str | None, **values: Any) -> object:
+            return function(reply=Reply(target, as_json, data), **values)
 
-        decorated: Any = json_option(wrapper)
+        decorated: Any = data_option(json_option(wrapper))
         decorated = click.option(
             "--target",
             default="local:",
@@ -148,23 +157,6 @@ def reply_option(service: str) -> Callable[[Command], Command]:
 
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 
-
-def _model_name(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
-    if value.endswith(".json"):
-        raise click.UsageError(
-            f"--model: {value!a} is a file; `linkbound models import FILE --name NAME` reads it once, then take"
-            " --model NAME"
-        )
-    return value
-
-
-model_option = click.option(
-    "--model",
-    required=True,
-    metavar="MODEL",
-    callback=_model_name,
-    help="A model of the catalogue; `linkbound models import` reads others from their config.json.",
-)
 
 data_option = click.option(
     "--data",

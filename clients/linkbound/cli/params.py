@@ -35,12 +35,12 @@ Parse = Callable[[object], T]
 """Reads a value from what was typed, or from a default; click takes it as the type of an option."""
 
 
-def _value(name: str, parse: Callable[[str], T]) -> Parse[T]:
+def value(name: str, parse: Parse[T]) -> Parse[T]:
     """Reads a value with `parse`, which raises `RefusedError` or `InvalidArgumentError`; `name` is shown in help."""
 
     def read(typed: object) -> T:
         try:
-            return parse(str(typed))
+            return parse(typed)
         except InvalidArgumentError as error:
             message = "; ".join(violation.description for violation in error.field_violations)
         except RefusedError as error:
@@ -49,6 +49,11 @@ def _value(name: str, parse: Callable[[str], T]) -> Parse[T]:
 
     read.__name__ = name
     return read
+
+
+def _value(name: str, parse: Callable[[str], T]) -> Parse[T]:
+    """As `value`, of the text that was typed."""
+    return value(name, lambda typed: parse(str(typed)))
 
 
 def parse_whole(text: str) -> int:

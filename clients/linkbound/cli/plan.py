@@ -9,6 +9,7 @@ import click
 from linkbound.cli import text
 from linkbound.cli.connect import estimator_client
 from linkbound.cli.failures import naming
+from linkbound.cli.model_choice import model_name_option
 from linkbound.cli.options import LINK_HELP, Reply, link_fields, link_option, reply_option
 from linkbound.cli.output import print_message, print_text
 from linkbound.cli.params import SECONDS, TOKENS, WHOLE
@@ -44,7 +45,7 @@ def plan() -> None:
 
 
 @plan.command("check")
-@click.option("--model", default="", metavar="MODEL", help="A model of the catalogue.")
+@model_name_option("A model of the catalogue.")
 @click.option("--nodes", type=WHOLE, required=True, help="Nodes, one rank each.")
 @click.option("--tp", type=WHOLE, default=0, help="Tensor-parallel size of an instance.")
 @click.option("--prompt-tokens", type=TOKENS, default=0, help="Tokens of the longest prompt: 32k.")
@@ -75,7 +76,7 @@ def check(  # noqa: PLR0913 - the options are the request
     reply: Reply,
 ) -> None:
     """The planning checklist for nodes and their link; whatever else is not given is answered as missing."""
-    with estimator_client(reply.target) as estimator:
+    with estimator_client(reply.target, reply.data) as estimator:
         answer = estimator.check_plan(
             node_count=nodes,
             link=link,

@@ -9,11 +9,12 @@ import click
 
 from linkbound.cli.connect import ingest_client
 from linkbound.cli.failures import naming
-from linkbound.cli.options import Reply, data_option, reply_option
+from linkbound.cli.options import Reply, reply_option
 from linkbound.cli.output import print_message, print_text
 from linkbound.cli.params import WHOLE
 from linkbound.cli.table import Column, pairs, table
 from linkbound.domain.run import Run, RunDetails, RunRowCounts
+from linkbound.domain.words import counted
 
 _FIELDS = {"run": "RUN", "run_id": "RUN", "name": "RUN", "expected_row_count": "--expected-rows"}
 _LIST_COLUMNS = (Column("run"), Column("state"), Column("created"), Column("name"))
@@ -27,12 +28,11 @@ def runs() -> None:
 
 
 @runs.command("list")
-@data_option
 @reply_option("ingest")
 @naming(_FIELDS)
-def list_runs(*, data: str | None, reply: Reply) -> None:
+def list_runs(*, reply: Reply) -> None:
     """Lists the runs, newest first."""
-    with ingest_client(reply.target, data) as ingest:
+    with ingest_client(reply.target, reply.data) as ingest:
         entries = tuple(ingest.list_runs())
     if reply.as_json:
         from linkbound.convert.run_service import list_runs_response_to_proto
@@ -47,12 +47,11 @@ def list_runs(*, data: str | None, reply: Reply) -> None:
 
 @runs.command("show")
 @run_argument
-@data_option
 @reply_option("ingest")
 @naming(_FIELDS)
-def show_run(*, run: str, data: str | None, reply: Reply) -> None:
+def show_run(*, run: str, reply: Reply) -> None:
     """Shows RUN, how many rows it holds and what was predicted for it."""
-    with ingest_client(reply.target, data) as ingest:
+    with ingest_client(reply.target, reply.data) as ingest:
         details = ingest.get_run(run)
     if reply.as_json:
         from linkbound.convert.run_service import run_details_to_proto
@@ -65,12 +64,11 @@ def show_run(*, run: str, data: str | None, reply: Reply) -> None:
 @runs.command("seal")
 @run_argument
 @click.option("--expected-rows", type=WHOLE, help="Rows of all kinds that must be stored; otherwise nothing is sealed.")
-@data_option
 @reply_option("ingest")
 @naming(_FIELDS)
-def seal_run(*, run: str, expected_rows: int | None, data: str | None, reply: Reply) -> None:
+def seal_run(*, run: str, expected_rows: int | None, reply: Reply) -> None:
     """Ends RUN: nothing can be appended any more."""
-    with ingest_client(reply.target, data) as ingest:
+    with ingest_client(reply.target, reply.data) as ingest:
         sealed = ingest.seal_run(run, expected_row_count=expected_rows)
     if reply.as_json:
         from linkbound.convert.run_service import seal_run_response_to_proto
@@ -82,19 +80,18 @@ def seal_run(*, run: str, expected_rows: int | None, data: str | None, reply: Re
 
 @runs.command("delete")
 @run_argument
-@data_option
 @reply_option("ingest")
 @naming(_FIELDS)
-def delete_run(*, run: str, data: str | None, reply: Reply) -> None:
+def delete_run(*, run: str, reply: Reply) -> None:
     """Deletes RUN with everything in it."""
-    with ingest_client(reply.target, data) as ingest:
+    with ingest_client(reply.target, reply.data) as ingest:
         deleted = ingest.delete_run(run)
     if reply.as_json:
         from linkbound.convert.run_service import delete_run_response_to_proto
 
         print_message(delete_run_response_to_proto(deleted))
     else:
-        print_text(f"{run}: deleted with {deleted.total_row_count:,} rows")
+        print_text(f"{run}: deleted with {counted(deleted.total_row_count, 'row')}")
 
 
 def _headline(run: Run) -> str:
@@ -133,7 +130,7 @@ def _prediction(run: Run) -> str:
         return "none"
     stored = run.prediction.store_time
     when = f", stored {_time(stored)}" if stored is not None else ""
-    return f"{len(run.prediction.values)} values of estimator {run.prediction.estimator_version}{when}"
+    return f"{counted(len(run.prediction.values), 'value')} of estimator {run.prediction.estimator_version}{when}"
 
 
 def _time(instant: datetime) -> str:

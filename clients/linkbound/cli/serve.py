@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
+import stat
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -219,6 +220,8 @@ def serve(
     Prints one line per service once it serves; the log goes to stderr. Options win over the environment.
     """
     _check_installation()
+    if until_stdin_closes:
+        _check_stdin()
     given = {HOST_VARIABLE: host, ESTIMATOR_PORT_VARIABLE: estimator_port, INGEST_PORT_VARIABLE: ingest_port}
     environment = {**os.environ, **{name: value for name, value in given.items() if value is not None}}
     parts = tuple(Part) if only is None else (Part(only),)
@@ -251,16 +254,20 @@ async def _until_stdin_closes(stop: asyncio.Event) -> None:
         if not os.read(descriptor, _READ_SIZE_BYTES):
             stop.set()
 
-    try:
-        loop.add_reader(descriptor, read)
-    except PermissionError as error:
-        raise Failure(
-            "--until-stdin-closes: standard input is a file that never ends; it takes a pipe", USAGE
-        ) from error
+    loop.add_reader(descriptor, read)
     try:
         await stop.wait()
     finally:
         loop.remove_reader(descriptor)
+
+
+def _check_stdin() -> None:
+    """Raises Failure for a standard input that cannot end: it is looked at before anything is opened."""
+    if sys.stdin is None:
+        raise Failure("--until-stdin-closes: standard input is closed; it takes a pipe", USAGE)
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or sys.stdin.isatty()):
+        raise Failure("--until-stdin-closes: standard input is a file that never ends; it takes a pipe", USAGE)
 
 
 def _worker_command(port: int, data: str | None) -> list[str]:

@@ -13,6 +13,7 @@ from linkbound.cli.params import LINK, REAL, WHOLE
 from linkbound.cli.table import Column, pairs, right, table
 from linkbound.domain.link import Link
 from linkbound.domain.sizing import ClusterSizing, SizeOption
+from linkbound.domain.words import counted
 
 _FIELDS = {
     "node_count": "--nodes",
@@ -56,7 +57,7 @@ def size(
     reply: Reply,
 ) -> None:
     """Switches and cables for a cluster, best first, and what to verify by hand."""
-    with estimator_client(reply.target) as estimator:
+    with estimator_client(reply.target, reply.data) as estimator:
         answer = estimator.size_cluster(
             node_count=nodes,
             rate=rate,
@@ -75,11 +76,9 @@ def size(
 
 def _headline(answer: ClusterSizing, nodes: int) -> str:
     if not answer.options:
-        return f"no switch connects {nodes} nodes at this rate"
+        return f"no switch connects {counted(nodes, 'node')} at this rate"
     best = answer.options[0]
-    cables = " and ".join(
-        f"{line.count} {'cable' if line.count == 1 else 'cables'} ({line.description})" for line in best.cables
-    )
+    cables = " and ".join(f"{counted(line.count, 'cable')} ({line.description})" for line in best.cables)
     if best.switch_count:
         return f"{best.switch_count} x {best.display_name} and {cables}"
     return f"no switch, {cables}" if cables else "no switch and no cable: there is one node"

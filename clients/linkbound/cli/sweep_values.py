@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import click
 from attrs import frozen
 
-from linkbound.cli.params import Parse, RefusedError, list_of, parse_rate, parse_whole
-from linkbound.domain.errors import InvalidArgumentError
+from linkbound.cli.params import Parse, RefusedError, list_of, parse_rate, parse_whole, value
 from linkbound.domain.quantities import parse_tokens
 from linkbound.domain.rules import shown
 from linkbound.domain.sweep import SweepAxis, SweepRange, SweepVariable
@@ -46,16 +44,9 @@ def axis_values(name: str, parse: Callable[[str], int]) -> Parse[AxisValues]:
         if isinstance(typed, AxisValues):
             return typed
         text = str(typed)
-        try:
-            return _range(text, parse) if _RANGE in text else AxisValues(list_of(parse)(text))
-        except InvalidArgumentError as error:
-            message = "; ".join(violation.description for violation in error.field_violations)
-        except RefusedError as error:
-            message = str(error)
-        raise click.BadParameter(message)
+        return _range(text, parse) if _RANGE in text else AxisValues(list_of(parse)(text))
 
-    read.__name__ = name
-    return read
+    return value(name, read)
 
 
 def _range(text: str, parse: Callable[[str], int]) -> AxisValues:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from linkbound.domain.catalog import WeightFormatSource
 from linkbound.domain.estimate import Estimate
 from linkbound.domain.link import RATE_SOURCE_WORDS, LinkTransport, ResolvedLink
+from linkbound.domain.memory import MemoryNeed
+from linkbound.domain.words import IF_OF_THE_DATA_TYPE, duration
 
 Format = Callable[[float], str]
 
@@ -13,34 +16,27 @@ _PREFIXES = ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k"))
 
 
 def seconds(value: float) -> str:
-    """A duration: `6.36 s`, `3.5 ms`, `4.3 us`."""
-    size = abs(value)
-    if size == 0:
-        return "0 s"
-    if size >= 1:
-        return f"{value:.2f} s"
-    if size >= 0.1:
-        return f"{value:.3f} s"
-    if size >= 1e-3:
-        return f"{value * 1e3:.2f} ms"
-    return f"{value * 1e6:.2f} us"
+    """A duration: `6.36 s`, `3.50 ms`, `4.30 us`."""
+    return duration(value)
 
 
 def signed_seconds(value: float) -> str:
     """A difference of durations: `+0.92 s`."""
-    if value == 0:
-        return "0 s"
-    return f"{value:+.2f} s" if abs(value) >= 0.01 else f"{value * 1e3:+.3f} ms"
+    if 0.01 <= abs(value) < 1000:
+        return f"{value:+.2f} s"
+    if 1e-6 <= abs(value) < 0.01:
+        return f"{value * 1e3:+.3f} ms"
+    return f"+{duration(value)}" if value > 0 else duration(value)
 
 
 def percent(fraction: float) -> str:
     """A share: `17.4 %`."""
-    return f"{fraction * 100:.1f} %" if fraction else "0 %"
+    return _percent(fraction, "")
 
 
 def signed_percent(fraction: float) -> str:
     """A relative difference: `+13.9 %`."""
-    return f"{fraction * 100:+.1f} %" if fraction else "0 %"
+    return _percent(fraction, "+")
 
 
 def size_bytes(value: float) -> str:
@@ -60,12 +56,12 @@ def bytes_per_second(value: float) -> str:
 
 def tokens_per_second(value: float) -> str:
     """A token rate: `22.4 tok/s`."""
-    return f"{value:,.1f} tok/s"
+    return f"{_decimals(value, 1)} tok/s"
 
 
 def samples_per_second(value: float) -> str:
     """A sample rate: `4.17 samples/s`."""
-    return f"{value:,.2f} samples/s"
+    return f"{_decimals(value, 2)} samples/s"
 
 
 def interval(estimate: Estimate, form: Format) -> str:
@@ -129,6 +125,20 @@ def left_out(*estimates: Estimate | None) -> str:
     return ", ".join(names)
 
 
+def if_stored_so(*needs: MemoryNeed | None) -> str:
+    """What it hangs on that something does not fit, where a config does not say how its weights are stored."""
+    too_large = (need for need in needs if need is not None and need.total_bytes > need.usable_bytes)
+    is_open = any(need.weight_format_source is WeightFormatSource.DATA_TYPE for need in too_large)
+    return f", {IF_OF_THE_DATA_TYPE}" if is_open else ""
+
+
+def feasibility(reasons: Sequence[str], *, feasible: bool | None) -> str:
+    """Whether something can be run, and why not, or why nobody knows: `yes`, `no: ...`, `not known: ...`."""
+    if feasible:
+        return "yes"
+    return f"{'not known' if feasible is None else 'no'}: {'; '.join(reasons)}"
+
+
 def assumed(assumptions: Sequence[str]) -> list[tuple[str, str]]:
     """Assumptions as lines of a table, named once."""
     return [("assumed" if index == 0 else "", assumption) for index, assumption in enumerate(assumptions)]
@@ -143,4 +153,17 @@ def _prefixed(value: float, unit: str) -> str:
 
 def _short(value: float) -> str:
     """Two decimals, without those that say nothing."""
-    return f"{value:.2f}".rstrip("0").rstrip(".")
+    text = _decimals(value, 2)
+    return text.rstrip("0").rstrip(".") if "e" not in text else text
+
+
+def _decimals(value: float, count: int) -> str:
+    """So many decimals, or two digits of what would read as nothing."""
+    return f"{value:,.{count}f}" if value == 0 or abs(value) >= 10.0**-count / 2 else f"{value:.2g}"
+
+
+def _percent(fraction: float, sign: str) -> str:
+    if not fraction:
+        return "0 %"
+    percent = fraction * 100
+    return f"{percent:{sign}.1f} %" if abs(percent) >= 0.05 else f"{percent:{sign}.1g} %"

@@ -1,31 +1,55 @@
-"""What the two asyncio clients share: opening, closing, deadlines and pages."""
+"""What the two asyncio clients share: opening, closing, deadlines and pages, and how a question becomes a method."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Coroutine
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
-from linkbound.client.backend import AsyncBackend
+from linkbound.client.backend import AsyncBackend, ChannelOptions, Connection
 from linkbound.client.closing import Closing, closed_error
 from linkbound.client.operations import Operation
-from linkbound.client.options import Timeout, resolve_timeout_seconds
-from linkbound.domain.paging import Page, PageRequest
+from linkbound.client.options import UNSET, Timeout, TlsFiles, resolve_timeout_seconds
+from linkbound.client.question import Listing, Question, Sweep, answer_name, described
+from linkbound.client.target import LOCAL, TargetKind, parse_target
+from linkbound.domain.paging import PageRequest, UnreadableEntryWarning
 
 if TYPE_CHECKING:
-    from linkbound.domain.sweep import SweepColumns, SweepRequest
+    from pathlib import Path
+
+    import grpc
+
+    from linkbound.domain.sweep import SweepColumns
 
 RequestT = TypeVar("RequestT")
 ResultT = TypeVar("ResultT")
+AnswerT = TypeVar("AnswerT")
 EntryT = TypeVar("EntryT")
+P = ParamSpec("P")
 
 
-class AsyncClient:
+class AsyncClient(ABC):
     """A service behind a backend. To be used on one event loop."""
 
-    def __init__(self, backend: AsyncBackend, timeout_seconds: Timeout) -> None:
+    def __init__(
+        self,
+        target: str = LOCAL,
+        *,
+        data_directory: Path | str | None = None,
+        token: str | None = None,
+        tls: TlsFiles | None = None,
+        timeout_seconds: Timeout = UNSET,
+        channel_options: ChannelOptions = (),
+        channel: grpc.aio.Channel | None = None,
+    ) -> None:
+        connection = Connection(target=parse_target(target), token=token, tls=tls, channel_options=channel_options)
         resolve_timeout_seconds(timeout_seconds, default_seconds=None)
-        self._open_backend: AsyncBackend | None = backend
+        is_local = channel is None and connection.target.kind is TargetKind.LOCAL
+        self._open_backend: AsyncBackend | None = (
+            self._local(data_directory) if is_local else self._remote(connection, channel)
+        )
         self._timeout_seconds = timeout_seconds
         self._closing = Closing()
 
@@ -61,6 +85,38 @@ class AsyncClient:
             raise closed_error()
         return self._open_backend
 
+    @staticmethod
+    @abstractmethod
+    def _local(data_directory: Path | str | None) -> AsyncBackend:
+        """The service in this process, with what it keeps in `data_directory`."""
+
+    @staticmethod
+    @abstractmethod
+    def _remote(connection: Connection, channel: grpc.aio.Channel | None) -> AsyncBackend:
+        """The service at the other end of `channel`, or of one that is opened for `connection`."""
+
+    async def _ask(self, question: Question[AnswerT]) -> AnswerT:
+        result = await self._call(question.operation, question.request, question.timeout_seconds)
+        return question.answer_of(result)
+
+    async def _list(self, listing: Listing[EntryT]) -> AsyncIterator[EntryT]:
+        page_token = ""
+        while True:
+            page = await self._call(listing.operation, PageRequest(page_token=page_token), listing.timeout_seconds)
+            for unreadable in page.unreadable:
+                warnings.warn(UnreadableEntryWarning(unreadable), stacklevel=2)
+            for entry in page.entries:
+                yield entry
+            page_token = page.next_page_token
+            if not page_token:
+                return
+
+    def _sweep(self, sweep: Sweep) -> AsyncIterator[SweepColumns]:
+        from linkbound.client.sweeps import swept_async
+
+        deadline_seconds = resolve_timeout_seconds(sweep.timeout_seconds, self._timeout_seconds, default_seconds=None)
+        return swept_async(self._backend, sweep.request, deadline_seconds)
+
     async def _call(
         self, operation: Operation[RequestT, ResultT], request: RequestT, timeout_seconds: Timeout
     ) -> ResultT:
@@ -69,20 +125,31 @@ class AsyncClient:
         )
         return await self._backend.call(operation, request, deadline_seconds)
 
-    async def _entries(
-        self, operation: Operation[PageRequest, Page[EntryT]], timeout_seconds: Timeout
-    ) -> AsyncIterator[EntryT]:
-        page_token = ""
-        while True:
-            page = await self._call(operation, PageRequest(page_token=page_token), timeout_seconds)
-            for entry in page.entries:
-                yield entry
-            page_token = page.next_page_token
-            if not page_token:
-                return
 
-    def _sweep(self, request: SweepRequest, timeout_seconds: Timeout) -> AsyncIterator[SweepColumns]:
-        from linkbound.client.sweeps import swept_async
+def asks(
+    asked: Callable[P, Question[AnswerT]],
+) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, AnswerT]]:
+    """The method that asks a question and returns the answer."""
 
-        deadline_seconds = resolve_timeout_seconds(timeout_seconds, self._timeout_seconds, default_seconds=None)
-        return swept_async(self._backend, request, deadline_seconds)
+    async def method(self: AsyncClient, /, *args: P.args, **keywords: P.kwargs) -> AnswerT:
+        return await self._ask(asked(*args, **keywords))
+
+    return described(method, asked, answer_name(asked))
+
+
+def lists(asked: Callable[P, Listing[EntryT]]) -> Callable[Concatenate[AsyncClient, P], AsyncIterator[EntryT]]:
+    """The method that yields the entries of a listing."""
+
+    def method(self: AsyncClient, /, *args: P.args, **keywords: P.kwargs) -> AsyncIterator[EntryT]:
+        return self._list(asked(*args, **keywords))
+
+    return described(method, asked, f"AsyncIterator[{answer_name(asked)}]")
+
+
+def sweeps(asked: Callable[P, Sweep]) -> Callable[Concatenate[AsyncClient, P], AsyncIterator[SweepColumns]]:
+    """The method that yields the points of a sweep, in stretches."""
+
+    def method(self: AsyncClient, /, *args: P.args, **keywords: P.kwargs) -> AsyncIterator[SweepColumns]:
+        return self._sweep(asked(*args, **keywords))
+
+    return described(method, asked, "AsyncIterator[SweepColumns]")

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from linkbound.client import ingest_requests, operations
-from linkbound.client.aio_base import AsyncClient
-from linkbound.client.backend import AsyncBackend, ChannelOptions, Connection
-from linkbound.client.options import UNSET, Timeout, TlsFiles
-from linkbound.client.target import LOCAL, TargetKind, parse_target
-from linkbound.domain.prediction import Prediction
-from linkbound.domain.records import Record
-from linkbound.domain.run import Run, RunDetails, RunRowCounts
-from linkbound.domain.run_comparison import RunComparison
+from linkbound.client import ingest_questions
+from linkbound.client.aio_base import AsyncClient, asks, lists
+from linkbound.client.backend import AsyncBackend, Connection
+from linkbound.client.options import UNSET, Timeout
 from linkbound.domain.samples import SeriesDescriptor
 
 if TYPE_CHECKING:
     import grpc
 
     from linkbound.client.aio_sample_writer import AsyncSampleWriter
-
-NO_SETTINGS: Mapping[str, str] = {}
 
 
 class AsyncIngestClient(AsyncClient):
@@ -40,102 +33,15 @@ class AsyncIngestClient(AsyncClient):
     `linkbound.domain.errors`.
     """
 
-    def __init__(
-        self,
-        target: str = LOCAL,
-        *,
-        data_directory: Path | str | None = None,
-        token: str | None = None,
-        tls: TlsFiles | None = None,
-        timeout_seconds: Timeout = UNSET,
-        channel_options: ChannelOptions = (),
-        channel: grpc.aio.Channel | None = None,
-    ) -> None:
-        connection = Connection(target=parse_target(target), token=token, tls=tls, channel_options=channel_options)
-        super().__init__(_backend(connection, channel, data_directory), timeout_seconds)
+    # Each method is the function of its name in `linkbound.client.ingest_questions`: keywords, words and request.
 
-    async def create_run(
-        self,
-        run: str,
-        *,
-        display_name: str = "",
-        source: str = "",
-        settings: Mapping[str, str] = NO_SETTINGS,
-        prediction: Prediction | None = None,
-        timeout_seconds: Timeout = UNSET,
-    ) -> Run:
-        """Create the run with the id `run` and freeze its prediction.
-
-        Repeating it with the same content answers the run that exists. `settings` are words, never secrets.
-
-        Raises InvalidArgumentError, AlreadyExistsError for other content, and the errors of the connection.
-        """
-        request = ingest_requests.create_run_request(
-            run, display_name=display_name, source=source, settings=settings, prediction=prediction
-        )
-        return await self._call(operations.CREATE_RUN, request, timeout_seconds)
-
-    async def get_run(self, run: str, *, timeout_seconds: Timeout = UNSET) -> RunDetails:
-        """The run with its prediction and how many rows are stored for it.
-
-        Raises InvalidArgumentError, NotFoundError with near names, and the errors of the connection.
-        """
-        return await self._call(operations.GET_RUN, ingest_requests.run_request(run), timeout_seconds)
-
-    def list_runs(self, *, timeout_seconds: Timeout = UNSET) -> AsyncIterator[Run]:
-        """Every run, newest first, without the predictions; the timeout is that of one page.
-
-        Raises the errors of the connection, while iterating.
-        """
-        return self._entries(operations.LIST_RUNS, timeout_seconds)
-
-    async def seal_run(
-        self, run: str, *, expected_row_count: int | None = None, timeout_seconds: Timeout = UNSET
-    ) -> Run:
-        """End a run if it holds `expected_row_count` rows of all kinds; None: any count. Repeating it is fine.
-
-        Raises InvalidArgumentError, NotFoundError, FailedPreconditionError (ROW_COUNT_MISMATCH), and the errors of the
-        connection.
-        """
-        request = ingest_requests.seal_run_request(run, expected_row_count=expected_row_count)
-        return await self._call(operations.SEAL_RUN, request, timeout_seconds)
-
-    async def delete_run(self, run: str, *, timeout_seconds: Timeout = UNSET) -> RunRowCounts:
-        """Delete a run with everything in it and say what that was. It is not tried again on its own.
-
-        Raises InvalidArgumentError, NotFoundError, and the errors of the connection.
-        """
-        return await self._call(operations.DELETE_RUN, ingest_requests.run_request(run), timeout_seconds)
-
-    async def append(
-        self,
-        run: str,
-        *,
-        writer_id: str,
-        sequence_number: int,
-        records: Sequence[Record],
-        timeout_seconds: Timeout = UNSET,
-    ) -> int:
-        """Store records of one kind durably, exactly once, and return the writer's highest stored number.
-
-        A writer numbers its appends 1, 2, 3, ...; a number that is stored already is answered again and stored no
-        second time.
-
-        Raises InvalidArgumentError, NotFoundError, FailedPreconditionError (RUN_SEALED, WRITER_KIND_MISMATCH),
-        OutOfRangeError for a gap, AbortedError for other content under the same number, ResourceExhaustedError, and the
-        errors of the connection.
-        """
-        request = ingest_requests.append_request(
-            run, writer_id=writer_id, sequence_number=sequence_number, records=records
-        )
-        return await self._call(operations.APPEND, request, timeout_seconds)
-
-    async def compare_run(self, run: str, *, timeout_seconds: Timeout = UNSET) -> RunComparison:
-        """The run's frozen prediction beside what was measured, and what stands out.
-
-        Raises InvalidArgumentError, NotFoundError, and the errors of the connection.
-        """
-        return await self._call(operations.COMPARE_RUN, ingest_requests.run_request(run), timeout_seconds)
+    create_run = asks(ingest_questions.create_run)
+    get_run = asks(ingest_questions.get_run)
+    list_runs = lists(ingest_questions.list_runs)
+    seal_run = asks(ingest_questions.seal_run)
+    delete_run = asks(ingest_questions.delete_run)
+    append = asks(ingest_questions.append)
+    compare_run = asks(ingest_questions.compare_run)
 
     def sample_writer(
         self, run: str, *, writer_id: str, series: Sequence[SeriesDescriptor], timeout_seconds: Timeout = UNSET
@@ -149,19 +55,19 @@ class AsyncIngestClient(AsyncClient):
         """
         from linkbound.client.aio_sample_writer import AsyncSampleWriter
 
-        request = ingest_requests.open_stream_request(run, writer_id=writer_id, series=series)
+        request = ingest_questions.open_stream_request(run, writer_id=writer_id, series=series)
         return AsyncSampleWriter(self._backend.sample_connector(), request, timeout_seconds, self._closing)
 
-
-def _backend(
-    connection: Connection, channel: grpc.aio.Channel | None, data_directory: Path | str | None
-) -> AsyncBackend:
-    if channel is None and connection.target.kind is TargetKind.LOCAL:
+    @staticmethod
+    def _local(data_directory: Path | str | None) -> AsyncBackend:
         from linkbound.client.local.aio import AsyncLocalBackend
         from linkbound.client.local.blocking import local_ingest
 
         return AsyncLocalBackend(local_ingest(data_directory))
-    from linkbound.client.remote.aio import AsyncRemoteBackend
-    from linkbound.client.remote.services import INGEST_SERVICES
 
-    return AsyncRemoteBackend(connection, channel, INGEST_SERVICES)
+    @staticmethod
+    def _remote(connection: Connection, channel: grpc.aio.Channel | None) -> AsyncBackend:
+        from linkbound.client.remote.aio import AsyncRemoteBackend
+        from linkbound.client.remote.services import INGEST_SERVICES
+
+        return AsyncRemoteBackend(connection, channel, INGEST_SERVICES)

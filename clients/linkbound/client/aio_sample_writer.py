@@ -25,6 +25,7 @@ from linkbound.domain.errors import (
     UnavailableError,
 )
 from linkbound.domain.samples import LARGEST_SAMPLE_COUNT, OpenStreamRequest, SampleColumns
+from linkbound.domain.words import counted
 
 DEFAULT_TIMEOUT_SECONDS = 60.0
 """How long the service may be away; agents start before servers do."""
@@ -111,7 +112,7 @@ class AsyncSampleWriter:
         if error is None:
             raise self._failure
         if error is not self._failure:
-            error.add_note(f"{self._window.pending_sample_count} samples were not delivered: {self._failure}")
+            error.add_note(f"{_undelivered(self._window.pending_sample_count)}: {self._failure}")
 
     async def write(self, columns: Sequence[SampleColumns]) -> None:
         """Queue samples of the series that the writer was opened with, waiting while too many batches are under way.
@@ -203,7 +204,7 @@ class AsyncSampleWriter:
             return
         if isinstance(error, Error) and not self._window.is_empty:
             error.metadata["undeliveredSampleCount"] = str(self._window.pending_sample_count)
-            error.add_note(f"{self._window.pending_sample_count} samples were not delivered")
+            error.add_note(_undelivered(self._window.pending_sample_count))
         self._failure = error
         self._announce()
 
@@ -300,3 +301,7 @@ class AsyncSampleWriter:
 
 def _not_open_error() -> FailedPreconditionError:
     return FailedPreconditionError("the sample writer is not open", reason="WRITER_CLOSED")
+
+
+def _undelivered(sample_count: int) -> str:
+    return f"{counted(sample_count, 'sample')} {'was' if sample_count == 1 else 'were'} not delivered"

@@ -1,31 +1,55 @@
-"""What the two blocking clients share: opening, closing, deadlines and pages."""
+"""What the two blocking clients share: opening, closing, deadlines and pages, and how a question becomes a method."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
 
-from linkbound.client.backend import Backend
+from linkbound.client.backend import Backend, ChannelOptions, Connection
 from linkbound.client.closing import Closing, closed_error
 from linkbound.client.operations import Operation
-from linkbound.client.options import Timeout, resolve_timeout_seconds
-from linkbound.domain.paging import Page, PageRequest
+from linkbound.client.options import UNSET, Timeout, TlsFiles, resolve_timeout_seconds
+from linkbound.client.question import Listing, Question, Sweep, answer_name, described
+from linkbound.client.target import LOCAL, TargetKind, parse_target
+from linkbound.domain.paging import PageRequest, UnreadableEntryWarning
 
 if TYPE_CHECKING:
-    from linkbound.domain.sweep import SweepColumns, SweepRequest
+    from pathlib import Path
+
+    import grpc
+
+    from linkbound.domain.sweep import SweepColumns
 
 RequestT = TypeVar("RequestT")
 ResultT = TypeVar("ResultT")
+AnswerT = TypeVar("AnswerT")
 EntryT = TypeVar("EntryT")
+P = ParamSpec("P")
 
 
-class Client:
+class Client(ABC):
     """A service behind a backend. Threads may share one."""
 
-    def __init__(self, backend: Backend, timeout_seconds: Timeout) -> None:
+    def __init__(
+        self,
+        target: str = LOCAL,
+        *,
+        data_directory: Path | str | None = None,
+        token: str | None = None,
+        tls: TlsFiles | None = None,
+        timeout_seconds: Timeout = UNSET,
+        channel_options: ChannelOptions = (),
+        channel: grpc.Channel | None = None,
+    ) -> None:
+        connection = Connection(target=parse_target(target), token=token, tls=tls, channel_options=channel_options)
         resolve_timeout_seconds(timeout_seconds, default_seconds=None)
-        self._open_backend: Backend | None = backend
+        is_local = channel is None and connection.target.kind is TargetKind.LOCAL
+        self._open_backend: Backend | None = (
+            self._local(data_directory) if is_local else self._remote(connection, channel)
+        )
         self._timeout_seconds = timeout_seconds
         self._closing = Closing()
 
@@ -61,23 +85,66 @@ class Client:
             raise closed_error()
         return self._open_backend
 
+    @staticmethod
+    @abstractmethod
+    def _local(data_directory: Path | str | None) -> Backend:
+        """The service in this process, with what it keeps in `data_directory`."""
+
+    @staticmethod
+    @abstractmethod
+    def _remote(connection: Connection, channel: grpc.Channel | None) -> Backend:
+        """The service at the other end of `channel`, or of one that is opened for `connection`."""
+
+    def _ask(self, question: Question[AnswerT]) -> AnswerT:
+        result = self._call(question.operation, question.request, question.timeout_seconds)
+        return question.answer_of(result)
+
+    def _list(self, listing: Listing[EntryT]) -> Iterator[EntryT]:
+        page_token = ""
+        while True:
+            page = self._call(listing.operation, PageRequest(page_token=page_token), listing.timeout_seconds)
+            for unreadable in page.unreadable:
+                warnings.warn(UnreadableEntryWarning(unreadable), stacklevel=2)
+            yield from page.entries
+            page_token = page.next_page_token
+            if not page_token:
+                return
+
+    def _sweep(self, sweep: Sweep) -> Iterator[SweepColumns]:
+        from linkbound.client.sweeps import swept
+
+        deadline_seconds = resolve_timeout_seconds(sweep.timeout_seconds, self._timeout_seconds, default_seconds=None)
+        return swept(self._backend, sweep.request, deadline_seconds)
+
     def _call(self, operation: Operation[RequestT, ResultT], request: RequestT, timeout_seconds: Timeout) -> ResultT:
         deadline_seconds = resolve_timeout_seconds(
             timeout_seconds, self._timeout_seconds, default_seconds=operation.call_class.deadline_seconds
         )
         return self._backend.call(operation, request, deadline_seconds)
 
-    def _entries(self, operation: Operation[PageRequest, Page[EntryT]], timeout_seconds: Timeout) -> Iterator[EntryT]:
-        page_token = ""
-        while True:
-            page = self._call(operation, PageRequest(page_token=page_token), timeout_seconds)
-            yield from page.entries
-            page_token = page.next_page_token
-            if not page_token:
-                return
 
-    def _sweep(self, request: SweepRequest, timeout_seconds: Timeout) -> Iterator[SweepColumns]:
-        from linkbound.client.sweeps import swept
+def asks(asked: Callable[P, Question[AnswerT]]) -> Callable[Concatenate[Client, P], AnswerT]:
+    """The method that asks a question and returns the answer."""
 
-        deadline_seconds = resolve_timeout_seconds(timeout_seconds, self._timeout_seconds, default_seconds=None)
-        return swept(self._backend, request, deadline_seconds)
+    def method(self: Client, /, *args: P.args, **keywords: P.kwargs) -> AnswerT:
+        return self._ask(asked(*args, **keywords))
+
+    return described(method, asked, answer_name(asked))
+
+
+def lists(asked: Callable[P, Listing[EntryT]]) -> Callable[Concatenate[Client, P], Iterator[EntryT]]:
+    """The method that yields the entries of a listing."""
+
+    def method(self: Client, /, *args: P.args, **keywords: P.kwargs) -> Iterator[EntryT]:
+        return self._list(asked(*args, **keywords))
+
+    return described(method, asked, f"Iterator[{answer_name(asked)}]")
+
+
+def sweeps(asked: Callable[P, Sweep]) -> Callable[Concatenate[Client, P], Iterator[SweepColumns]]:
+    """The method that yields the points of a sweep, in stretches."""
+
+    def method(self: Client, /, *args: P.args, **keywords: P.kwargs) -> Iterator[SweepColumns]:
+        return self._sweep(asked(*args, **keywords))
+
+    return described(method, asked, "Iterator[SweepColumns]")

@@ -116,6 +116,7 @@ def slowed_decode_value(subject: str, estimate: DecodeEstimate, baseline_tokens_
     if extra is None or extra.upper is None:
         raise InvalidArgumentError([Violation("to_link", "is missing; the estimate holds no difference between links")])
     floor_seconds = estimate.pass_seconds.lower
+    open_format = (effect for effect in estimate.pass_seconds.effects_left_out if effect is Effect.WEIGHT_FORMAT)
     slowed = baseline_tokens_per_second * floor_seconds / (floor_seconds + max(0.0, extra.upper))
     return PredictedValue(
         metric=Metric.DECODE_TOKENS_PER_SECOND,
@@ -124,7 +125,7 @@ def slowed_decode_value(subject: str, estimate: DecodeEstimate, baseline_tokens_
             lower=slowed,
             lower_basis=Basis.MIXED,
             binding_constraint=Constraint.NETWORK_BANDWIDTH,
-            effects_left_out=extra.effects_left_out,
+            effects_left_out=(*extra.effects_left_out, *open_format),
         ),
         assumptions=(*estimate.assumptions, SAME_DECODING),
     )

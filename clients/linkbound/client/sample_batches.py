@@ -9,6 +9,7 @@ from attrs import evolve
 from linkbound.domain.errors import InvalidArgumentError, Violation
 from linkbound.domain.rules import shown
 from linkbound.domain.samples import SampleColumns
+from linkbound.domain.words import counted
 
 LARGEST_SAMPLE_BYTES = 30
 """One sample on the wire at most: three 64-bit values of up to 10 bytes each (protobuf, base-128 varints)."""
@@ -45,9 +46,9 @@ def _problems(entry: SampleColumns, series_count: int) -> Iterator[tuple[str, st
         yield "series_index", f"{entry.series_index} is not from 0 to {series_count - 1}"
     count = len(entry.time_ns)
     if len(entry.value) != count:
-        yield "value", f"{len(entry.value)} values for {count} times"
+        yield "value", f"{counted(len(entry.value), 'value')} for {counted(count, 'time')}"
     if entry.read_duration_ns and len(entry.read_duration_ns) != count:
-        yield "read_duration_ns", f"{len(entry.read_duration_ns)} durations for {count} times"
+        yield "read_duration_ns", f"{counted(len(entry.read_duration_ns), 'duration')} for {counted(count, 'time')}"
     for field in ("time_ns", "value", "read_duration_ns"):
         numbers: tuple[int, ...] = getattr(entry, field)
         if numbers and not (min(numbers) >= _SMALLEST and max(numbers) <= _LARGEST):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from linkbound.convert.collective import collective_kind_from_proto, collective_kind_to_proto
-from linkbound.convert.values import EnumConverter, each
+from linkbound.convert.paging import unreadable_entry_from_proto, unreadable_entry_to_proto
+from linkbound.convert.values import EnumConverter, each, each_up_to
 from linkbound.domain.calibration import (
+    LARGEST_POINT_COUNT,
     Calibration,
     CalibrationResidual,
     CollectivePoint,
@@ -50,7 +52,7 @@ def collective_table_from_proto(message: calibration_pb2.CollectiveTable) -> Col
         kind=collective_kind_from_proto(message.kind),
         rank_count=message.rank_count,
         ranks_per_node=message.ranks_per_node if message.HasField("ranks_per_node") else 1,
-        points=each(collective_point_from_proto, message.points),
+        points=each_up_to(LARGEST_POINT_COUNT, collective_point_from_proto, message.points),
         timing=collective_timing_from_proto(message.timing),
     )
 
@@ -148,13 +150,19 @@ def list_calibrations_request_from_proto(message: catalog_service_pb2.ListCalibr
 def list_calibrations_response_to_proto(value: Page[Calibration]) -> catalog_service_pb2.ListCalibrationsResponse:
     """A page of calibrations as a message."""
     return catalog_service_pb2.ListCalibrationsResponse(
-        calibrations=each(calibration_to_proto, value.entries), next_page_token=value.next_page_token
+        calibrations=each(calibration_to_proto, value.entries),
+        next_page_token=value.next_page_token,
+        unreadable=each(unreadable_entry_to_proto, value.unreadable),
     )
 
 
 def list_calibrations_response_from_proto(message: catalog_service_pb2.ListCalibrationsResponse) -> Page[Calibration]:
     """A page of calibrations from its message."""
-    return Page(entries=each(calibration_from_proto, message.calibrations), next_page_token=message.next_page_token)
+    return Page(
+        entries=each(calibration_from_proto, message.calibrations),
+        next_page_token=message.next_page_token,
+        unreadable=each(unreadable_entry_from_proto, message.unreadable),
+    )
 
 
 def get_calibration_request_to_proto(calibration_id: str) -> catalog_service_pb2.GetCalibrationRequest:

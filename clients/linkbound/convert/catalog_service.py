@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from linkbound.convert.collective import collective_kind_from_proto, collective_kind_to_proto
+from linkbound.convert.paging import unreadable_entry_from_proto, unreadable_entry_to_proto
 from linkbound.convert.values import EnumConverter, each
 from linkbound.domain.catalog import (
     CacheGroup,
@@ -13,6 +14,7 @@ from linkbound.domain.catalog import (
     ModelPart,
     ParameterGroup,
     RowScope,
+    WeightFormatSource,
     WeightSplit,
 )
 from linkbound.domain.names import HARDWARE, MODELS, resource_id, resource_name
@@ -22,6 +24,7 @@ from linkbound.estimator.v1 import catalog_service_pb2
 _ROW_SCOPE = EnumConverter(RowScope, catalog_service_pb2.RowScope)
 _WEIGHT_SPLIT = EnumConverter(WeightSplit, catalog_service_pb2.WeightSplit)
 _MODEL_PART = EnumConverter(ModelPart, catalog_service_pb2.ModelPart)
+_WEIGHT_FORMAT_SOURCE = EnumConverter(WeightFormatSource, catalog_service_pb2.WeightFormatSource)
 
 row_scope_to_proto = _ROW_SCOPE.to_proto
 row_scope_from_proto = _ROW_SCOPE.from_proto
@@ -29,6 +32,8 @@ weight_split_to_proto = _WEIGHT_SPLIT.to_proto
 weight_split_from_proto = _WEIGHT_SPLIT.from_proto
 model_part_to_proto = _MODEL_PART.to_proto
 model_part_from_proto = _MODEL_PART.from_proto
+weight_format_source_to_proto = _WEIGHT_FORMAT_SOURCE.to_proto
+weight_format_source_from_proto = _WEIGHT_FORMAT_SOURCE.from_proto
 
 
 def collective_to_proto(value: Collective) -> catalog_service_pb2.Collective:
@@ -81,6 +86,7 @@ def model_to_proto(value: Model) -> catalog_service_pb2.Model:
         undetermined=value.undetermined,
         active_expert_count=value.active_expert_count,
         mtp_layer_count=value.mtp_layer_count,
+        weight_format_source=weight_format_source_to_proto(value.weight_format_source),
     )
 
 
@@ -111,6 +117,7 @@ def model_from_proto(message: catalog_service_pb2.Model) -> Model:
         undetermined=tuple(message.undetermined),
         active_expert_count=message.active_expert_count,
         mtp_layer_count=message.mtp_layer_count,
+        weight_format_source=weight_format_source_from_proto(message.weight_format_source),
     )
 
 
@@ -149,6 +156,7 @@ def cache_group_to_proto(value: CacheGroup) -> catalog_service_pb2.CacheGroup:
         state_bytes_per_request=value.state_bytes_per_request,
         read_tokens=value.read_tokens,
         fp8_bytes_per_token=value.fp8_bytes_per_token,
+        fixed_bytes_per_token=value.fixed_bytes_per_token,
     )
 
 
@@ -163,6 +171,7 @@ def cache_group_from_proto(message: catalog_service_pb2.CacheGroup) -> CacheGrou
         state_bytes_per_request=message.state_bytes_per_request,
         read_tokens=message.read_tokens if message.HasField("read_tokens") else None,
         fp8_bytes_per_token=message.fp8_bytes_per_token,
+        fixed_bytes_per_token=message.fixed_bytes_per_token,
     )
 
 
@@ -173,6 +182,8 @@ def import_model_request_to_proto(value: ImportModelRequest) -> catalog_service_
         config_json=value.config_json,
         display_name=value.display_name,
         validate_only=value.validate_only,
+        quantization_json=value.quantization_json,
+        weight_bits_per_parameter=value.weight_bits_per_parameter,
     )
 
 
@@ -183,6 +194,10 @@ def import_model_request_from_proto(message: catalog_service_pb2.ImportModelRequ
         config_json=message.config_json,
         display_name=message.display_name,
         validate_only=message.validate_only,
+        quantization_json=message.quantization_json,
+        weight_bits_per_parameter=(
+            message.weight_bits_per_parameter if message.HasField("weight_bits_per_parameter") else None
+        ),
     )
 
 
@@ -231,13 +246,19 @@ def list_models_request_from_proto(message: catalog_service_pb2.ListModelsReques
 def list_models_response_to_proto(value: Page[Model]) -> catalog_service_pb2.ListModelsResponse:
     """A page of models as a message."""
     return catalog_service_pb2.ListModelsResponse(
-        models=each(model_to_proto, value.entries), next_page_token=value.next_page_token
+        models=each(model_to_proto, value.entries),
+        next_page_token=value.next_page_token,
+        unreadable=each(unreadable_entry_to_proto, value.unreadable),
     )
 
 
 def list_models_response_from_proto(message: catalog_service_pb2.ListModelsResponse) -> Page[Model]:
     """A page of models from its message."""
-    return Page(entries=each(model_from_proto, message.models), next_page_token=message.next_page_token)
+    return Page(
+        entries=each(model_from_proto, message.models),
+        next_page_token=message.next_page_token,
+        unreadable=each(unreadable_entry_from_proto, message.unreadable),
+    )
 
 
 def get_model_request_to_proto(model_id: str) -> catalog_service_pb2.GetModelRequest:
@@ -273,13 +294,19 @@ def list_hardware_request_from_proto(message: catalog_service_pb2.ListHardwareRe
 def list_hardware_response_to_proto(value: Page[Hardware]) -> catalog_service_pb2.ListHardwareResponse:
     """A page of hardware as a message."""
     return catalog_service_pb2.ListHardwareResponse(
-        hardware=each(hardware_to_proto, value.entries), next_page_token=value.next_page_token
+        hardware=each(hardware_to_proto, value.entries),
+        next_page_token=value.next_page_token,
+        unreadable=each(unreadable_entry_to_proto, value.unreadable),
     )
 
 
 def list_hardware_response_from_proto(message: catalog_service_pb2.ListHardwareResponse) -> Page[Hardware]:
     """A page of hardware from its message."""
-    return Page(entries=each(hardware_from_proto, message.hardware), next_page_token=message.next_page_token)
+    return Page(
+        entries=each(hardware_from_proto, message.hardware),
+        next_page_token=message.next_page_token,
+        unreadable=each(unreadable_entry_from_proto, message.unreadable),
+    )
 
 
 def get_hardware_request_to_proto(hardware_id: str) -> catalog_service_pb2.GetHardwareRequest:

@@ -20,16 +20,23 @@ effect_from_proto = _EFFECT.from_proto
 
 def estimate_to_proto(value: Estimate) -> estimate_pb2.Estimate:
     """An interval as a message."""
-    return estimate_pb2.Estimate(
-        lower=value.lower,
-        expected=value.expected,
-        upper=value.upper,
-        lower_basis=basis_to_proto(value.lower_basis),
-        expected_basis=basis_to_proto(value.expected_basis),
-        upper_basis=basis_to_proto(value.upper_basis),
-        binding_constraint=constraint_to_proto(value.binding_constraint),
-        effects_left_out=each(effect_to_proto, value.effects_left_out),
-    )
+    message = estimate_pb2.Estimate()
+    write_estimate(value, message)
+    return message
+
+
+def write_estimate(value: Estimate, message: estimate_pb2.Estimate) -> None:
+    """An interval into `message`, which may be a field of an answer: a message that is put into one is copied."""
+    message.lower = value.lower
+    if value.expected is not None:
+        message.expected = value.expected
+    if value.upper is not None:
+        message.upper = value.upper
+    message.lower_basis = basis_to_proto(value.lower_basis)
+    message.expected_basis = basis_to_proto(value.expected_basis)
+    message.upper_basis = basis_to_proto(value.upper_basis)
+    message.binding_constraint = constraint_to_proto(value.binding_constraint)
+    message.effects_left_out.extend(map(effect_to_proto, value.effects_left_out))
 
 
 def estimate_from_proto(message: estimate_pb2.Estimate) -> Estimate:

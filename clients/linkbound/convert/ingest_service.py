@@ -23,9 +23,10 @@ from linkbound.convert.samples import (
     series_descriptor_from_proto,
     series_descriptor_to_proto,
 )
-from linkbound.convert.values import each
+from linkbound.convert.values import each, each_up_to
 from linkbound.domain.names import RUNS, resource_id, resource_name
 from linkbound.domain.records import (
+    LARGEST_RECORD_COUNT,
     AppendRequest,
     CollectiveResult,
     MetricAggregate,
@@ -33,7 +34,13 @@ from linkbound.domain.records import (
     RequestRecord,
     TrainingStep,
 )
-from linkbound.domain.samples import BatchOutcome, OpenStreamRequest, SampleBatch, StreamLimits
+from linkbound.domain.samples import (
+    LARGEST_SERIES_COUNT,
+    BatchOutcome,
+    OpenStreamRequest,
+    SampleBatch,
+    StreamLimits,
+)
 from linkbound.ingest.v1 import ingest_service_pb2
 
 AppendRequestMessage = (
@@ -127,7 +134,7 @@ def open_stream_request_from_proto(message: ingest_service_pb2.OpenStream) -> Op
     return OpenStreamRequest(
         run=resource_id(RUNS, message.run),
         writer_id=message.writer_id,
-        series=each(series_descriptor_from_proto, message.series),
+        series=each_up_to(LARGEST_SERIES_COUNT, series_descriptor_from_proto, message.series),
         last_acked_sequence_number=message.last_acked_sequence_number,
     )
 
@@ -143,7 +150,8 @@ def sample_batch_to_proto(value: SampleBatch) -> ingest_service_pb2.SampleBatch:
 def sample_batch_from_proto(message: ingest_service_pb2.SampleBatch) -> SampleBatch:
     """A batch of samples from its message. Raises InvalidArgumentError with every violation."""
     return SampleBatch(
-        sequence_number=message.sequence_number, columns=each(sample_columns_from_proto, message.column_set.columns)
+        sequence_number=message.sequence_number,
+        columns=each_up_to(LARGEST_SERIES_COUNT, sample_columns_from_proto, message.column_set.columns),
     )
 
 
@@ -188,10 +196,10 @@ def _of_kind(kind: type[R], request: AppendRequest) -> list[R]:
 def _records_from_proto(message: AppendRequestMessage) -> tuple[Record, ...]:
     match message:
         case ingest_service_pb2.AppendRequestRecordsRequest():
-            return each(request_record_from_proto, message.records)
+            return each_up_to(LARGEST_RECORD_COUNT, request_record_from_proto, message.records)
         case ingest_service_pb2.AppendMetricAggregatesRequest():
-            return each(metric_aggregate_from_proto, message.records)
+            return each_up_to(LARGEST_RECORD_COUNT, metric_aggregate_from_proto, message.records)
         case ingest_service_pb2.AppendCollectiveResultsRequest():
-            return each(collective_result_from_proto, message.records)
+            return each_up_to(LARGEST_RECORD_COUNT, collective_result_from_proto, message.records)
         case ingest_service_pb2.AppendTrainingStepsRequest():
-            return each(training_step_from_proto, message.records)
+            return each_up_to(LARGEST_RECORD_COUNT, training_step_from_proto, message.records)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from linkbound.convert.calibration import collective_table_from_proto, collective_table_to_proto
+from linkbound.convert.cluster_workload import cluster_workload_from_proto, cluster_workload_to_proto
 from linkbound.convert.estimate import estimate_from_proto, estimate_to_proto
 from linkbound.convert.layout import parallel_layout_from_proto, parallel_layout_to_proto
 from linkbound.convert.link import link_from_proto, link_to_proto
@@ -15,24 +16,16 @@ from linkbound.domain.layout_comparison import (
     LayoutComparisonRequest,
     LayoutEstimate,
 )
-from linkbound.domain.memory import DEFAULT_MAX_NUM_BATCHED_TOKENS
-from linkbound.domain.names import CALIBRATIONS, HARDWARE, MODELS, resource_id, resource_name
+from linkbound.domain.names import CALIBRATIONS, resource_id, resource_name
 from linkbound.estimator.v1 import layout_pb2
 
 
 def layout_comparison_request_to_proto(value: LayoutComparisonRequest) -> layout_pb2.CompareLayoutsRequest:
     """A question about layouts as a message."""
     return layout_pb2.CompareLayoutsRequest(
-        model=resource_name(MODELS, value.model) if value.model else "",
-        model_config_json=value.model_config_json,
-        node_count=value.node_count,
-        ranks_per_node=value.ranks_per_node,
+        workload=cluster_workload_to_proto(value.workload),
         link=link_to_proto(value.link),
         inner_link=maybe(link_to_proto, value.inner_link),
-        prompt_tokens=value.prompt_tokens,
-        request_count=value.request_count,
-        max_num_batched_tokens=value.max_num_batched_tokens,
-        hardware=resource_name(HARDWARE, value.hardware) if value.hardware else "",
         calibration=resource_name(CALIBRATIONS, value.calibration) if value.calibration else "",
         collective_table=maybe(collective_table_to_proto, value.collective_table),
         draft_token_count=value.draft_token_count,
@@ -43,20 +36,9 @@ def layout_comparison_request_to_proto(value: LayoutComparisonRequest) -> layout
 def layout_comparison_request_from_proto(message: layout_pb2.CompareLayoutsRequest) -> LayoutComparisonRequest:
     """A question about layouts from its message. Raises InvalidArgumentError with every violation."""
     return LayoutComparisonRequest(
-        model=resource_id(MODELS, message.model),
-        model_config_json=message.model_config_json,
-        node_count=message.node_count,
-        ranks_per_node=message.ranks_per_node if message.HasField("ranks_per_node") else 1,
+        workload=cluster_workload_from_proto(message.workload),
         link=link_from_proto(message.link),
         inner_link=link_from_proto(message.inner_link) if message.HasField("inner_link") else None,
-        prompt_tokens=message.prompt_tokens,
-        request_count=message.request_count if message.HasField("request_count") else 1,
-        max_num_batched_tokens=(
-            message.max_num_batched_tokens
-            if message.HasField("max_num_batched_tokens")
-            else DEFAULT_MAX_NUM_BATCHED_TOKENS
-        ),
-        hardware=resource_id(HARDWARE, message.hardware),
         calibration=resource_id(CALIBRATIONS, message.calibration),
         collective_table=(
             collective_table_from_proto(message.collective_table) if message.HasField("collective_table") else None
@@ -99,19 +81,21 @@ def layout_estimate_from_proto(message: layout_pb2.LayoutEstimate) -> LayoutEsti
         bubble_fraction=message.bubble_fraction,
         passes_in_flight=message.passes_in_flight,
         memory=memory_need_from_proto(message.memory) if message.HasField("memory") else None,
-        feasible=message.feasible,
+        feasible=message.feasible if message.HasField("feasible") else None,
         reasons=tuple(message.reasons),
     )
 
 
 def layout_choice_to_proto(value: LayoutChoice) -> layout_pb2.LayoutChoice:
     """A choice among layouts as a message."""
-    return layout_pb2.LayoutChoice(index=value.index, reasons=value.reasons)
+    return layout_pb2.LayoutChoice(index=value.index, reasons=value.reasons, undecided_indices=value.undecided_indices)
 
 
 def layout_choice_from_proto(message: layout_pb2.LayoutChoice) -> LayoutChoice:
     """A choice among layouts from its message."""
-    return LayoutChoice(index=message.index, reasons=tuple(message.reasons))
+    return LayoutChoice(
+        index=message.index, reasons=tuple(message.reasons), undecided_indices=tuple(message.undecided_indices)
+    )
 
 
 def layout_comparison_to_proto(value: LayoutComparison) -> layout_pb2.CompareLayoutsResponse:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from linkbound.convert.calibration import collective_table_from_proto, collective_table_to_proto
+from linkbound.convert.cluster_workload import cluster_workload_from_proto, cluster_workload_to_proto
 from linkbound.convert.estimate import estimate_from_proto, estimate_to_proto
 from linkbound.convert.layout import parallel_layout_from_proto, parallel_layout_to_proto
 from linkbound.convert.link import link_from_proto, link_to_proto
@@ -13,8 +14,7 @@ from linkbound.domain.layout_recommendation import (
     LayoutRecommendation,
     LayoutRecommendationRequest,
 )
-from linkbound.domain.memory import DEFAULT_MAX_NUM_BATCHED_TOKENS
-from linkbound.domain.names import CALIBRATIONS, HARDWARE, MODELS, resource_id, resource_name
+from linkbound.domain.names import CALIBRATIONS, resource_id, resource_name
 from linkbound.estimator.v1 import layout_pb2
 
 
@@ -23,16 +23,9 @@ def layout_recommendation_request_to_proto(
 ) -> layout_pb2.RecommendLayoutRequest:
     """A question for a recommendation as a message."""
     return layout_pb2.RecommendLayoutRequest(
-        model=resource_name(MODELS, value.model) if value.model else "",
-        model_config_json=value.model_config_json,
-        node_count=value.node_count,
-        ranks_per_node=value.ranks_per_node,
+        workload=cluster_workload_to_proto(value.workload),
         link=link_to_proto(value.link),
         inner_link=maybe(link_to_proto, value.inner_link),
-        prompt_tokens=value.prompt_tokens,
-        request_count=value.request_count,
-        max_num_batched_tokens=value.max_num_batched_tokens,
-        hardware=resource_name(HARDWARE, value.hardware) if value.hardware else "",
         calibration=resource_name(CALIBRATIONS, value.calibration) if value.calibration else "",
         collective_table=maybe(collective_table_to_proto, value.collective_table),
         reference_link=link_to_proto(value.reference_link),
@@ -46,20 +39,9 @@ def layout_recommendation_request_from_proto(
 ) -> LayoutRecommendationRequest:
     """A question for a recommendation from its message. Raises InvalidArgumentError with every violation."""
     return LayoutRecommendationRequest(
-        model=resource_id(MODELS, message.model),
-        model_config_json=message.model_config_json,
-        node_count=message.node_count,
-        ranks_per_node=message.ranks_per_node if message.HasField("ranks_per_node") else 1,
+        workload=cluster_workload_from_proto(message.workload),
         link=link_from_proto(message.link),
         inner_link=link_from_proto(message.inner_link) if message.HasField("inner_link") else None,
-        prompt_tokens=message.prompt_tokens,
-        request_count=message.request_count if message.HasField("request_count") else 1,
-        max_num_batched_tokens=(
-            message.max_num_batched_tokens
-            if message.HasField("max_num_batched_tokens")
-            else DEFAULT_MAX_NUM_BATCHED_TOKENS
-        ),
-        hardware=resource_id(HARDWARE, message.hardware),
         calibration=resource_id(CALIBRATIONS, message.calibration),
         collective_table=(
             collective_table_from_proto(message.collective_table) if message.HasField("collective_table") else None
@@ -74,6 +56,7 @@ def layout_option_to_proto(value: LayoutOption) -> layout_pb2.LayoutOption:
     """One way to fill the nodes as a message."""
     return layout_pb2.LayoutOption(
         instance_count=value.instance_count,
+        idle_node_count=value.idle_node_count,
         layout=parallel_layout_to_proto(value.layout),
         sent_bytes_per_rank=value.sent_bytes_per_rank,
         extra_ttft_seconds=estimate_to_proto(value.extra_ttft_seconds),
@@ -90,6 +73,7 @@ def layout_option_from_proto(message: layout_pb2.LayoutOption) -> LayoutOption:
     """One way to fill the nodes from its message."""
     return LayoutOption(
         instance_count=message.instance_count,
+        idle_node_count=message.idle_node_count,
         layout=parallel_layout_from_proto(message.layout),
         sent_bytes_per_rank=message.sent_bytes_per_rank,
         extra_ttft_seconds=estimate_from_proto(message.extra_ttft_seconds),
@@ -101,7 +85,7 @@ def layout_option_from_proto(message: layout_pb2.LayoutOption) -> LayoutOption:
             estimate_from_proto(message.last_ttft_seconds) if message.HasField("last_ttft_seconds") else None
         ),
         memory=memory_need_from_proto(message.memory) if message.HasField("memory") else None,
-        feasible=message.feasible,
+        feasible=message.feasible if message.HasField("feasible") else None,
         reasons=tuple(message.reasons),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from linkbound.convert.catalog_service import weight_format_source_from_proto, weight_format_source_to_proto
 from linkbound.convert.layout import parallel_layout_from_proto, parallel_layout_to_proto
 from linkbound.domain.memory import (
     DEFAULT_CACHE_VALUE_BYTES,
@@ -69,6 +70,7 @@ def memory_need_to_proto(value: MemoryNeed) -> memory_pb2.MemoryNeed:
         runtime_bytes=value.runtime_bytes,
         total_bytes=value.total_bytes,
         usable_bytes=value.usable_bytes,
+        weight_format_source=weight_format_source_to_proto(value.weight_format_source),
     )
 
 
@@ -83,6 +85,7 @@ def memory_need_from_proto(message: memory_pb2.MemoryNeed) -> MemoryNeed:
         runtime_bytes=message.runtime_bytes,
         total_bytes=message.total_bytes,
         usable_bytes=message.usable_bytes,
+        weight_format_source=weight_format_source_from_proto(message.weight_format_source),
     )
 
 

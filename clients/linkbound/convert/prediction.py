@@ -6,9 +6,9 @@ from attrs import evolve
 
 from linkbound.convert.estimate import estimate_from_proto, estimate_to_proto
 from linkbound.convert.metric import metric_from_proto, metric_to_proto, spread_from_proto, spread_to_proto
-from linkbound.convert.values import each, maybe, timestamp_from_proto, timestamp_to_proto
+from linkbound.convert.values import each, each_up_to, maybe, timestamp_from_proto, timestamp_to_proto
 from linkbound.domain.names import RUNS, resource_id, resource_name
-from linkbound.domain.prediction import Baseline, PredictedValue, Prediction, TransferModel
+from linkbound.domain.prediction import LARGEST_VALUE_COUNT, Baseline, PredictedValue, Prediction, TransferModel
 from linkbound.types.v1 import prediction_pb2
 
 
@@ -89,5 +89,6 @@ def prediction_from_proto(message: prediction_pb2.Prediction) -> Prediction:
 def new_prediction_from_proto(message: prediction_pb2.Prediction) -> Prediction:
     """A prediction from the message of a request: when it is stored is not the caller's to say."""
     return Prediction(
-        estimator_version=message.estimator_version, values=each(predicted_value_from_proto, message.values)
+        estimator_version=message.estimator_version,
+        values=each_up_to(LARGEST_VALUE_COUNT, predicted_value_from_proto, message.values),
     )

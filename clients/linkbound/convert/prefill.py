@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from linkbound.convert.calibration import collective_table_from_proto, collective_table_to_proto
-from linkbound.convert.estimate import estimate_from_proto, estimate_to_proto
+from linkbound.convert.estimate import estimate_from_proto, write_estimate
 from linkbound.convert.layout import (
     collective_traffic_from_proto,
-    collective_traffic_to_proto,
     parallel_layout_from_proto,
-    parallel_layout_to_proto,
+    write_collective_traffic,
+    write_parallel_layout,
 )
-from linkbound.convert.link import link_from_proto, link_to_proto, resolved_link_from_proto, resolved_link_to_proto
-from linkbound.convert.values import each, maybe
+from linkbound.convert.link import link_from_proto, link_to_proto, resolved_link_from_proto, write_resolved_link
+from linkbound.convert.values import each, each_up_to, maybe
 from linkbound.convert.workload import prefill_workload_from_proto, prefill_workload_to_proto
+from linkbound.domain.layout import LARGEST_RANK_LINK_COUNT
 from linkbound.domain.names import CALIBRATIONS, MODELS, resource_id, resource_name
 from linkbound.domain.prefill import PassTransfers, PrefillEstimate, PrefillRequest
 from linkbound.estimator.v1 import estimator_service_pb2
@@ -40,7 +41,7 @@ def prefill_request_from_proto(message: estimator_service_pb2.EstimatePrefillReq
         to_link=link_from_proto(message.to_link) if message.HasField("to_link") else None,
         baseline_ttft_seconds=message.baseline_ttft_seconds if message.HasField("baseline_ttft_seconds") else None,
         inner_link=link_from_proto(message.inner_link) if message.HasField("inner_link") else None,
-        rank_links=each(link_from_proto, message.rank_links),
+        rank_links=each_up_to(LARGEST_RANK_LINK_COUNT, link_from_proto, message.rank_links),
         calibration=resource_id(CALIBRATIONS, message.calibration),
         collective_table=(
             collective_table_from_proto(message.collective_table) if message.HasField("collective_table") else None
@@ -74,7 +75,7 @@ def pass_transfers_from_proto(message: estimator_service_pb2.PassTransfers) -> P
 
 def prefill_estimate_to_proto(value: PrefillEstimate) -> estimator_service_pb2.EstimatePrefillResponse:
     """A prefill answer as a message."""
-    return estimator_service_pb2.EstimatePrefillResponse(
+    message = estimator_service_pb2.EstimatePrefillResponse(
         model=resource_name(MODELS, value.model),
         tensor_parallel_size=value.tensor_parallel_size,
         prompt_tokens=value.prompt_tokens,
@@ -84,22 +85,29 @@ def prefill_estimate_to_proto(value: PrefillEstimate) -> estimator_service_pb2.E
         sent_bytes_per_rank=value.sent_bytes_per_rank,
         counter_bytes_per_rank=value.counter_bytes_per_rank,
         logits_gather_bytes_per_rank=value.logits_gather_bytes_per_rank,
-        link=resolved_link_to_proto(value.link),
-        to_link=maybe(resolved_link_to_proto, value.to_link),
-        network_seconds=estimate_to_proto(value.network_seconds),
-        ttft_seconds=estimate_to_proto(value.ttft_seconds),
-        extra_ttft_seconds=maybe(estimate_to_proto, value.extra_ttft_seconds),
-        extra_ttft_fraction=maybe(estimate_to_proto, value.extra_ttft_fraction),
         network_share_fraction=value.network_share_fraction,
-        nominal_extra_ttft_seconds=maybe(estimate_to_proto, value.nominal_extra_ttft_seconds),
         largest_pass=maybe(pass_transfers_to_proto, value.largest_pass),
         baseline_ttft_seconds=value.baseline_ttft_seconds,
-        layout=parallel_layout_to_proto(value.layout),
-        inner_link=maybe(resolved_link_to_proto, value.inner_link),
-        traffic=each(collective_traffic_to_proto, value.traffic),
         assumptions=value.assumptions,
         estimator_version=value.estimator_version,
     )
+    write_resolved_link(value.link, message.link)
+    if value.to_link is not None:
+        write_resolved_link(value.to_link, message.to_link)
+    if value.inner_link is not None:
+        write_resolved_link(value.inner_link, message.inner_link)
+    write_estimate(value.network_seconds, message.network_seconds)
+    write_estimate(value.ttft_seconds, message.ttft_seconds)
+    if value.extra_ttft_seconds is not None:
+        write_estimate(value.extra_ttft_seconds, message.extra_ttft_seconds)
+    if value.extra_ttft_fraction is not None:
+        write_estimate(value.extra_ttft_fraction, message.extra_ttft_fraction)
+    if value.nominal_extra_ttft_seconds is not None:
+        write_estimate(value.nominal_extra_ttft_seconds, message.nominal_extra_ttft_seconds)
+    write_parallel_layout(value.layout, message.layout)
+    for one in value.traffic:
+        write_collective_traffic(one, message.traffic.add())
+    return message
 
 
 def prefill_estimate_from_proto(message: estimator_service_pb2.EstimatePrefillResponse) -> PrefillEstimate:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from linkbound.convert.prediction import prediction_from_proto, prediction_to_proto
-from linkbound.convert.values import EnumConverter, maybe, timestamp_from_proto, timestamp_to_proto
+from linkbound.convert.values import EnumConverter, each_up_to, maybe, timestamp_from_proto, timestamp_to_proto
 from linkbound.domain.names import RUNS, resource_id, resource_name
-from linkbound.domain.run import Run, RunState, Setting
+from linkbound.domain.run import LARGEST_SETTING_COUNT, Run, RunState, Setting
 from linkbound.ingest.v1 import run_pb2
 
 _RUN_STATE = EnumConverter(RunState, run_pb2.RunState)
@@ -23,7 +23,7 @@ def settings_to_proto(values: Iterable[Setting]) -> dict[str, str]:
 
 def settings_from_proto(entries: Mapping[str, str]) -> tuple[Setting, ...]:
     """Settings from the entries of a map field, sorted by key."""
-    return tuple(Setting(key=key, value=entries[key]) for key in sorted(entries))
+    return each_up_to(LARGEST_SETTING_COUNT, lambda key: Setting(key=key, value=entries[key]), sorted(entries))
 
 
 def run_to_proto(value: Run) -> run_pb2.Run:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from linkbound.convert.link import link_from_proto, link_to_proto
 from linkbound.convert.packed import add_columns, as_column, column_of
-from linkbound.convert.values import EnumConverter, each, maybe
+from linkbound.convert.values import EnumConverter, each, each_up_to, maybe
 from linkbound.convert.workload import prefill_workload_from_proto, prefill_workload_to_proto
 from linkbound.domain.errors import InternalError
 from linkbound.domain.sweep import (
     DEFAULT_POINTS_PER_RESPONSE,
+    LARGEST_AXIS_COUNT,
     SweepAxis,
     SweepColumns,
     SweepRange,
@@ -69,7 +70,7 @@ def sweep_request_from_proto(message: sweep_pb2.StreamSweepRequest) -> SweepRequ
         workload=prefill_workload_from_proto(message.workload),
         link=link_from_proto(message.link),
         to_link=link_from_proto(message.to_link) if message.HasField("to_link") else None,
-        axes=each(sweep_axis_from_proto, message.axes),
+        axes=each_up_to(LARGEST_AXIS_COUNT, sweep_axis_from_proto, message.axes),
         start_index=message.start_index,
         points_per_response=(
             message.points_per_response if message.HasField("points_per_response") else DEFAULT_POINTS_PER_RESPONSE

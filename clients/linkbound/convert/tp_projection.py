@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from linkbound.convert.estimate import estimate_from_proto, estimate_to_proto
 from linkbound.convert.link import link_from_proto, link_to_proto
-from linkbound.convert.values import each
+from linkbound.convert.memory import memory_need_from_proto, memory_need_to_proto
+from linkbound.convert.values import each, maybe
 from linkbound.convert.workload import prefill_workload_from_proto, prefill_workload_to_proto
 from linkbound.domain.names import HARDWARE, resource_id, resource_name
 from linkbound.domain.tp_projection import TpProjection, TpProjectionRequest, TpSizeProjection
@@ -47,6 +48,7 @@ def tp_size_projection_to_proto(value: TpSizeProjection) -> estimator_service_pb
         extra_ttft_fraction=estimate_to_proto(value.extra_ttft_fraction),
         feasible=value.feasible,
         reasons=value.reasons,
+        memory=maybe(memory_need_to_proto, value.memory),
     )
 
 
@@ -60,8 +62,9 @@ def tp_size_projection_from_proto(message: estimator_service_pb2.TpProjection) -
         ttft_seconds=estimate_from_proto(message.ttft_seconds),
         extra_ttft_seconds=estimate_from_proto(message.extra_ttft_seconds),
         extra_ttft_fraction=estimate_from_proto(message.extra_ttft_fraction),
-        feasible=message.feasible,
+        feasible=message.feasible if message.HasField("feasible") else None,
         reasons=tuple(message.reasons),
+        memory=memory_need_from_proto(message.memory) if message.HasField("memory") else None,
     )
 
 

@@ -31,6 +31,7 @@ def training_step_request_to_proto(value: TrainingStepRequest) -> estimator_serv
         collective_table=(
             None if value.collective_table is None else collective_table_to_proto(value.collective_table)
         ),
+        model_config_json=value.model_config_json,
     )
 
 
@@ -51,6 +52,7 @@ def training_step_request_from_proto(
         collective_table=(
             collective_table_from_proto(message.collective_table) if message.HasField("collective_table") else None
         ),
+        model_config_json=message.model_config_json,
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -52,6 +52,17 @@ def maybe(convert: Callable[[A], B], value: A | None) -> B | None:
 
 def each(convert: Callable[[A], B], values: Iterable[A]) -> tuple[B, ...]:
     """`convert` of each of the `values`."""
+    return tuple(map(convert, values))
+
+
+def each_up_to(largest_count: int, convert: Callable[[A], B], values: Collection[A]) -> tuple[B, ...]:
+    """`convert` of each of the `values` of a request, whose rule allows `largest_count` of them.
+
+    Of more than that none is read: as many entries go to the rule, which refuses them by their number.
+    """
+    if len(values) > largest_count:
+        unread: Any = (None,) * len(values)
+        return cast("tuple[B, ...]", unread)
     return tuple(map(convert, values))
 
 

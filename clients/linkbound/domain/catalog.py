@@ -89,6 +89,19 @@ class WeightSplit(Enum):
     UNKNOWN = "WEIGHT_SPLIT_UNKNOWN"
 
 
+class WeightFormatSource(Enum):
+    """Where the format comes from in which the weights of a model are counted.
+
+    STATED: a source says how they are stored. DATA_TYPE: the number type of a config that names no quantisation, which
+    a file beside it may do. UNSPECIFIED: nobody says.
+    """
+
+    UNSPECIFIED = "WEIGHT_FORMAT_SOURCE_UNSPECIFIED"
+    STATED = "WEIGHT_FORMAT_SOURCE_STATED"
+    DATA_TYPE = "WEIGHT_FORMAT_SOURCE_DATA_TYPE"
+    UNKNOWN = "WEIGHT_FORMAT_SOURCE_UNKNOWN"
+
+
 @frozen(kw_only=True)
 class ParameterGroup(CrossChecked):
     """Parameters that are stored alike, used alike and cut alike. A part may have several groups.
@@ -117,6 +130,7 @@ class CacheGroup:
     `values_per_token` counts one layer over all heads, which are cut over `split_head_count` heads; 0 heads: every
     rank keeps all of it. `window_tokens` bounds what is kept, `read_tokens` what a row of a pass reads.
     `fp8_bytes_per_token` is one token in one layer of an FP8 cache, scales included where the engine stores them.
+    `fixed_bytes_per_token`: the engine stores so much whatever the type of the cache; 0: the type decides.
     """
 
     reason: str = field(metadata=text(256, minimum_length=1))
@@ -127,6 +141,7 @@ class CacheGroup:
     state_bytes_per_request: int = field(default=0, metadata=whole(0, 10**12))
     read_tokens: int | None = field(default=None, metadata=optional(whole(1, 10**9)))
     fp8_bytes_per_token: int = field(default=0, metadata=whole(0, 10**9))
+    fixed_bytes_per_token: int = field(default=0, metadata=whole(0, 10**9))
 
 
 # The hash is kept: what depends on a model alone is computed once for a model.
@@ -156,6 +171,9 @@ class Model(CrossChecked):
     cache_groups: tuple[CacheGroup, ...] = field(default=(), metadata=sequence(0, 64))
     active_expert_count: int = field(default=0, metadata=whole(0, _LARGEST_COUNT))
     mtp_layer_count: int = field(default=0, metadata=whole(0, _LARGEST_COUNT))
+    weight_format_source: WeightFormatSource = field(
+        default=WeightFormatSource.UNSPECIFIED, metadata=member(WeightFormatSource)
+    )
     unused_keys: tuple[str, ...] = field(default=(), metadata=_NOTES)
     undetermined: tuple[str, ...] = field(default=(), metadata=_NOTES)
     assumptions: tuple[str, ...] = field(default=(), metadata=_NOTES)
@@ -203,13 +221,17 @@ class ModelRequest(Checked):
 class ImportModelRequest(Checked, CrossChecked):
     """The contents of a Hugging Face `config.json`, to be stored as `model`, or only read.
 
-    `display_name` empty: the name. With `validate_only` the name may be left out.
+    `display_name` empty: the name. With `validate_only` the name may be left out. `quantization_json`: the contents of
+    the file beside it that says how the weights are quantised, where the config does not. `weight_bits_per_parameter`
+    replaces what both say.
     """
 
     model: str = field(default="", metadata=OPTIONAL_CATALOG_ID)
     config_json: str = field(metadata=document(LARGEST_CONFIG_BYTES))
     display_name: str = field(default="", metadata=text(128))
     validate_only: bool = False
+    quantization_json: str = field(default="", metadata=document(LARGEST_CONFIG_BYTES))
+    weight_bits_per_parameter: float | None = field(default=None, metadata=optional(real(64)))
 
     def cross_violations(self) -> Iterable[Violation]:
         """There is something to read, and a name for what is to be stored."""

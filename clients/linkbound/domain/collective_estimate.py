@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from attrs import field, frozen
 
-from linkbound.domain.calibration import Calibration, CollectiveTable, calibration_violations
+from linkbound.domain.calibration import Calibration, CollectiveTable
 from linkbound.domain.collective import (
     LARGEST_MESSAGE_BYTES,
     LARGEST_RANK_COUNT,
@@ -16,17 +16,18 @@ from linkbound.domain.collective import (
 )
 from linkbound.domain.errors import Violation
 from linkbound.domain.estimate import Estimate
+from linkbound.domain.fabric import LINK, OPTIONAL_LINK, OPTIONAL_TABLE, OverFabric
 from linkbound.domain.layout import RANKS_PER_NODE
 from linkbound.domain.link import Link, ResolvedLink
 from linkbound.domain.names import OPTIONAL_CATALOG_NAME
-from linkbound.domain.rules import Checked, CrossChecked, instance, member, optional, whole
+from linkbound.domain.rules import Checked, member, optional, whole
 
 LARGEST_SENT_BYTES = 2**63 - 1
 """What an answer can count."""
 
 
 @frozen(kw_only=True)
-class CollectiveRequest(Checked, CrossChecked):
+class CollectiveRequest(Checked, OverFabric):
     """What does one collective of `message_bytes` take over `link`? Without a size only rates are answered.
 
     With several ranks in a node, `link` is the one between nodes and `inner_link` the one within them.
@@ -36,14 +37,14 @@ class CollectiveRequest(Checked, CrossChecked):
     kind: CollectiveKind = field(metadata=member(CollectiveKind, CollectiveKind.UNSPECIFIED, CollectiveKind.UNKNOWN))
     rank_count: int = field(metadata=whole(2, LARGEST_RANK_COUNT))
     message_bytes: int | None = field(default=None, metadata=optional(whole(1, LARGEST_MESSAGE_BYTES)))
-    link: Link = field(metadata=instance(Link))
+    link: Link = field(metadata=LINK)
     ranks_per_node: int = field(default=1, metadata=RANKS_PER_NODE)
-    inner_link: Link | None = field(default=None, metadata=optional(instance(Link)))
+    inner_link: Link | None = field(default=None, metadata=OPTIONAL_LINK)
     algorithm: CollectiveAlgorithm = field(
         default=CollectiveAlgorithm.UNSPECIFIED, metadata=member(CollectiveAlgorithm, CollectiveAlgorithm.UNKNOWN)
     )
     calibration: str = field(default="", metadata=OPTIONAL_CATALOG_NAME)
-    collective_table: CollectiveTable | None = field(default=None, metadata=optional(instance(CollectiveTable)))
+    collective_table: CollectiveTable | None = field(default=None, metadata=OPTIONAL_TABLE)
 
     @property
     def one_shot_bytes(self) -> int:
@@ -51,16 +52,14 @@ class CollectiveRequest(Checked, CrossChecked):
         return self.ranks_per_node * self.rank_count * (self.message_bytes or 0)
 
     def cross_violations(self) -> Iterable[Violation]:
-        """Whole nodes with a link within them, an algorithm that there is, and one calibration at most."""
+        """Whole nodes with a link within them, one calibration at most, and an algorithm that there is."""
         if self.rank_count % self.ranks_per_node:
             yield Violation("ranks_per_node", f"{self.ranks_per_node} does not divide {self.rank_count} ranks")
-        if self.ranks_per_node > 1 and self.inner_link is None:
-            yield Violation("inner_link", f"is missing, with {self.ranks_per_node} ranks per node")
+        yield from self.fabric_violations(self.ranks_per_node)
         if self.algorithm is CollectiveAlgorithm.DOUBLE_BINARY_TREE and self.kind is not CollectiveKind.ALL_REDUCE:
             yield Violation("algorithm", f"double binary trees run all-reduces, not {self.kind.name}")
         if self.algorithm is CollectiveAlgorithm.ONE_SHOT and self.one_shot_bytes > LARGEST_SENT_BYTES:
             yield Violation("message_bytes", f"{self.one_shot_bytes} bytes of one node are above {LARGEST_SENT_BYTES}")
-        yield from calibration_violations(self.calibration, self.collective_table)
 
 
 @frozen(kw_only=True)

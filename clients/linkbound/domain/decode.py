@@ -2,51 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from attrs import field, frozen
 
-from linkbound.domain.calibration import CollectiveTable, calibration_violations
-from linkbound.domain.errors import Violation
+from linkbound.domain.calibration import CollectiveTable
 from linkbound.domain.estimate import Estimate
-from linkbound.domain.layout import (
-    LARGEST_RANK_LINK_COUNT,
-    CollectiveTraffic,
-    ParallelLayout,
-    inner_link_violations,
-    rank_link_violations,
-)
+from linkbound.domain.fabric import LINK, OPTIONAL_LINK, OPTIONAL_TABLE, OfInstance
+from linkbound.domain.layout import LARGEST_RANK_LINK_COUNT, CollectiveTraffic, ParallelLayout
 from linkbound.domain.link import Link, ResolvedLink
 from linkbound.domain.names import OPTIONAL_CATALOG_NAME
-from linkbound.domain.rules import Checked, CrossChecked, instance, optional, sequence
+from linkbound.domain.rules import Checked, instance, sequence
 from linkbound.domain.workload import DecodeWorkload
 
 
 @frozen(kw_only=True)
-class DecodeRequest(Checked, CrossChecked):
+class DecodeRequest(Checked, OfInstance):
     """What does generation put on `link`, and what does a pass lose if it changes to `to_link`?
 
     `inner_link`, `rank_links`, `calibration` and `collective_table` are those of a `PrefillRequest`.
     """
 
     workload: DecodeWorkload = field(metadata=instance(DecodeWorkload))
-    link: Link = field(metadata=instance(Link))
-    to_link: Link | None = field(default=None, metadata=optional(instance(Link)))
-    inner_link: Link | None = field(default=None, metadata=optional(instance(Link)))
-    rank_links: tuple[Link, ...] = field(default=(), metadata=sequence(0, LARGEST_RANK_LINK_COUNT, instance(Link)))
+    link: Link = field(metadata=LINK)
+    to_link: Link | None = field(default=None, metadata=OPTIONAL_LINK)
+    inner_link: Link | None = field(default=None, metadata=OPTIONAL_LINK)
+    rank_links: tuple[Link, ...] = field(default=(), metadata=sequence(0, LARGEST_RANK_LINK_COUNT, LINK))
     calibration: str = field(default="", metadata=OPTIONAL_CATALOG_NAME)
-    collective_table: CollectiveTable | None = field(default=None, metadata=optional(instance(CollectiveTable)))
-
-    def cross_violations(self) -> Iterable[Violation]:
-        """Several ranks in a node need a link between them; no more links than nodes; one calibration at most."""
-        yield from inner_link_violations(self.workload.ranks_per_node, self.inner_link)
-        yield from rank_link_violations(self.workload.layout, len(self.rank_links))
-        yield from calibration_violations(self.calibration, self.collective_table)
+    collective_table: CollectiveTable | None = field(default=None, metadata=OPTIONAL_TABLE)
 
 
 @frozen(kw_only=True)
 class DecodeEstimate:
-    """Bytes, pass time and traffic while tokens are generated; bytes are of one rank."""
+    """Bytes, pass time and traffic while tokens are generated; bytes are of one rank.
+
+    Where several ranks share the link of a node, sent bytes and traffic are those of the node over that link, except
+    those of one all-reduce. `extra_pass_fraction` is over the floor of a pass, expected over what reads and transfers
+    are expected to take in turn. `memory_seconds` None: nothing is known of what is read.
+    """
 
     model: str
     tensor_parallel_size: int
@@ -61,9 +52,11 @@ class DecodeEstimate:
     active_weight_bytes_per_rank: int | None = None
     cache_bytes_read_per_rank: int | None = None
     network_seconds: Estimate
+    memory_seconds: Estimate | None = None
     pass_seconds: Estimate
     traffic_bits_per_second: Estimate
     extra_pass_seconds: Estimate | None = None
+    extra_pass_fraction: Estimate | None = None
     output_tokens_per_second: Estimate | None = None
     link: ResolvedLink
     to_link: ResolvedLink | None = None

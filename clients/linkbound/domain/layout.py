@@ -45,7 +45,8 @@ class RankGroup(Choice):
     UNKNOWN = "RANK_GROUP_UNKNOWN"
 
 
-@frozen(kw_only=True)
+# The hash is kept: what depends on a model and a layout alone is computed once for both.
+@frozen(kw_only=True, cache_hash=True)
 class ParallelLayout(CrossChecked):
     """TP x PP x DP ranks of one instance. Ranks are numbered tensor-parallel first, so a node fills with TP ranks."""
 

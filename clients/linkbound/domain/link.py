@@ -8,7 +8,7 @@ from attrs import field, frozen
 
 from linkbound.domain.choice import Choice
 from linkbound.domain.errors import Violation
-from linkbound.domain.rules import CrossChecked, member, one_of, optional, whole
+from linkbound.domain.rules import CrossChecked, member, one_of, optional, quantity, shown, whole
 
 BITS_PER_BYTE = 8
 
@@ -21,7 +21,33 @@ ROCE_MTUS_BYTES = (256, 512, 1024, 2048, 4096)
 SMALLEST_ETHERNET_MTU_BYTES = 576
 LARGEST_ETHERNET_MTU_BYTES = 16_384
 
-_RATE = whole(1, LARGEST_RATE_BITS_PER_SECOND)
+_PREFIX_DIGITS = {"T": 12, "G": 9, "M": 6, "k": 3, "": 0}
+
+
+def rate_in_words(bits_per_second: int) -> str:
+    """A rate as people write it, with every digit that it has: `200 Gb/s`, `9.44 Gb/s`."""
+    size = abs(bits_per_second)
+    if size >= 10**18:
+        return f"{shown(bits_per_second)} b/s"
+    prefix, digits = next(((prefix, n) for prefix, n in _PREFIX_DIGITS.items() if size >= 10**n), ("", 0))
+    integer, rest = divmod(size, 10**digits)
+    number = f"{integer}.{rest:0{digits}d}".rstrip("0").rstrip(".") if rest else f"{integer}"
+    return f"{'-' if bits_per_second < 0 else ''}{number} {prefix}b/s"
+
+
+def rate(minimum: int, maximum: int) -> Mapping[str, object]:
+    """A rate in bits per second from `minimum` to `maximum`, both included."""
+    return quantity(minimum, maximum, "rate", rate_in_words)
+
+
+_RATE = rate(1, LARGEST_RATE_BITS_PER_SECOND)
+
+
+ABOVE_LINE_ADVICE = (
+    "no payload is; give the line rate of the whole port that was measured (200g where one PCIe function of it carried"
+    " 109g), or the measured rate alone"
+)
+"""What to do about a measured rate above the line rate. It is refused: every lower bound would be below the wire."""
 
 
 class LinkTransport(Choice):
@@ -74,7 +100,8 @@ class Link(CrossChecked):
 
     `roce_mtu_bytes`, the path MTU of RoCE or InfiniBand, or `ethernet_mtu_bytes`, that of TCP, takes the packet headers
     from the line rate; `pcie_function_count` caps it by the PCIe paths in use; `measured_bits_per_second`, a payload
-    rate, always wins and may stand alone. `transport` decides which headers a packet has.
+    rate, always wins and may stand alone, and is never above the line rate. `transport` decides which headers a packet
+    has.
     """
 
     line_rate_bits_per_second: int | None = field(default=None, metadata=optional(_RATE))
@@ -89,9 +116,15 @@ class Link(CrossChecked):
     )
 
     def cross_violations(self) -> Iterable[Violation]:
-        """Some rate is known, and an MTU is one of the transport."""
-        if self.line_rate_bits_per_second is None and self.measured_bits_per_second is None:
+        """Some rate is known, nothing is measured above the line rate, and an MTU is one of the transport."""
+        line, measured = self.line_rate_bits_per_second, self.measured_bits_per_second
+        if line is None and measured is None:
             yield Violation("line_rate_bits_per_second", "is missing, and so is a measured rate")
+        if line is not None and measured is not None and measured > line:
+            yield Violation(
+                "measured_bits_per_second",
+                f"{rate_in_words(measured)} is above the line rate, {rate_in_words(line)}: {ABOVE_LINE_ADVICE}",
+            )
         if self.roce_mtu_bytes is not None and self.transport not in RDMA_TRANSPORTS:
             yield Violation("roce_mtu_bytes", f"{self.roce_mtu_bytes} is of RoCE or InfiniBand; {self._carried}")
         if self.ethernet_mtu_bytes is not None and self.transport is not LinkTransport.TCP:

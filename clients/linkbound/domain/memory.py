@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from attrs import field, frozen
 
+from linkbound.domain.catalog import WeightFormatSource
 from linkbound.domain.errors import Violation
 from linkbound.domain.layout import ParallelLayout
 from linkbound.domain.names import CATALOG_NAME, OPTIONAL_CATALOG_NAME
@@ -55,7 +56,10 @@ class MemoryFitRequest(Checked, AsksOfModel):
 
 @frozen(kw_only=True)
 class MemoryNeed:
-    """Memory of the fullest rank by purpose, in bytes, beside what the engine may use."""
+    """Memory of the fullest rank by purpose, in bytes, beside what the engine may use.
+
+    `weight_format_source`: where the format comes from in which the weights are counted.
+    """
 
     sliced_weight_bytes: int
     replicated_weight_bytes: int
@@ -65,6 +69,7 @@ class MemoryNeed:
     runtime_bytes: int
     total_bytes: int
     usable_bytes: int
+    weight_format_source: WeightFormatSource = WeightFormatSource.UNSPECIFIED
 
 
 @frozen(kw_only=True)

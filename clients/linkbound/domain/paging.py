@@ -15,6 +15,22 @@ T = TypeVar("T")
 
 
 @frozen(kw_only=True)
+class UnreadableEntry:
+    """An entry of a list that is skipped: its resource name (`models/mine`), and what is wrong with its file."""
+
+    name: str
+    problem: str
+
+
+class UnreadableEntryWarning(UserWarning):
+    """A list went on without `entry`, whose file cannot be read."""
+
+    def __init__(self, entry: UnreadableEntry) -> None:
+        super().__init__(f"{entry.name} is skipped: {entry.problem}")
+        self.entry = entry
+
+
+@frozen(kw_only=True)
 class PageRequest(Checked):
     """Asks for one page. 0 is the default size, more than the largest is the largest."""
 
@@ -29,7 +45,8 @@ class PageRequest(Checked):
 
 @frozen(kw_only=True)
 class Page(Generic[T]):
-    """One page. An empty `next_page_token` ends the list."""
+    """One page. An empty `next_page_token` ends the list; `unreadable` are entries of it whose files are broken."""
 
     entries: tuple[T, ...]
     next_page_token: str = ""
+    unreadable: tuple[UnreadableEntry, ...] = ()

@@ -25,6 +25,8 @@ from linkbound.domain.rules import (
 SUBJECT = text(128, minimum_length=1)
 """A test or setup within a run; predictions and measurements meet on it."""
 
+LARGEST_VALUE_COUNT = 10_000
+
 _NOTES = sequence(0, 100, text(1024, minimum_length=1))
 METRIC = member(Metric, Metric.UNSPECIFIED, Metric.UNKNOWN)
 
@@ -79,7 +81,7 @@ class Prediction(CrossChecked):
     """All predicted values of a run. `store_time` is set by the ingest service."""
 
     estimator_version: str = field(metadata=text(64, minimum_length=1))
-    values: tuple[PredictedValue, ...] = field(metadata=sequence(1, 10_000, instance(PredictedValue)))
+    values: tuple[PredictedValue, ...] = field(metadata=sequence(1, LARGEST_VALUE_COUNT, instance(PredictedValue)))
     store_time: datetime | None = None
 
     def cross_violations(self) -> Iterable[Violation]:

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from attrs import field, frozen
 
-from linkbound.domain.calibration import CollectiveTable, calibration_violations
-from linkbound.domain.errors import Violation
+from linkbound.domain.calibration import CollectiveTable
 from linkbound.domain.estimate import Estimate
-from linkbound.domain.layout import (
-    LARGEST_RANK_LINK_COUNT,
-    CollectiveTraffic,
-    ParallelLayout,
-    inner_link_violations,
-    rank_link_violations,
-)
+from linkbound.domain.fabric import LINK, OPTIONAL_LINK, OPTIONAL_TABLE, OfInstance
+from linkbound.domain.layout import LARGEST_RANK_LINK_COUNT, CollectiveTraffic, ParallelLayout
 from linkbound.domain.link import Link, ResolvedLink
 from linkbound.domain.names import OPTIONAL_CATALOG_NAME
-from linkbound.domain.rules import Checked, CrossChecked, instance, optional, sequence
+from linkbound.domain.rules import Checked, instance, optional, sequence
 from linkbound.domain.workload import POSITIVE_SECONDS, PrefillWorkload
 
 
 @frozen(kw_only=True)
-class PrefillRequest(Checked, CrossChecked):
+class PrefillRequest(Checked, OfInstance):
     """What do these prompts cost over `link`, and what if it changes to `to_link`?
 
     `link` is that of every node, `inner_link` that of each rank within one. `rank_links` are those of single nodes that
@@ -33,19 +25,13 @@ class PrefillRequest(Checked, CrossChecked):
     """
 
     workload: PrefillWorkload = field(metadata=instance(PrefillWorkload))
-    link: Link = field(metadata=instance(Link))
-    to_link: Link | None = field(default=None, metadata=optional(instance(Link)))
+    link: Link = field(metadata=LINK)
+    to_link: Link | None = field(default=None, metadata=OPTIONAL_LINK)
     baseline_ttft_seconds: float | None = field(default=None, metadata=optional(POSITIVE_SECONDS))
-    inner_link: Link | None = field(default=None, metadata=optional(instance(Link)))
-    rank_links: tuple[Link, ...] = field(default=(), metadata=sequence(0, LARGEST_RANK_LINK_COUNT, instance(Link)))
+    inner_link: Link | None = field(default=None, metadata=OPTIONAL_LINK)
+    rank_links: tuple[Link, ...] = field(default=(), metadata=sequence(0, LARGEST_RANK_LINK_COUNT, LINK))
     calibration: str = field(default="", metadata=OPTIONAL_CATALOG_NAME)
-    collective_table: CollectiveTable | None = field(default=None, metadata=optional(instance(CollectiveTable)))
-
-    def cross_violations(self) -> Iterable[Violation]:
-        """Several ranks in a node need a link between them; no more links than nodes; one calibration at most."""
-        yield from inner_link_violations(self.workload.ranks_per_node, self.inner_link)
-        yield from rank_link_violations(self.workload.layout, len(self.rank_links))
-        yield from calibration_violations(self.calibration, self.collective_table)
+    collective_table: CollectiveTable | None = field(default=None, metadata=OPTIONAL_TABLE)
 
 
 @frozen(kw_only=True)
@@ -62,7 +48,11 @@ class PassTransfers:
 
 @frozen(kw_only=True)
 class PrefillEstimate:
-    """Bytes on the wire and time bounds of prompts. Sent bytes count the per-token collectives of one rank."""
+    """Bytes on the wire and time bounds of prompts.
+
+    Sent bytes count the per-token collectives of one rank; where several ranks share the link of a node, what the node
+    sends over it.
+    """
 
     model: str
     tensor_parallel_size: int

@@ -56,6 +56,19 @@ def whole(minimum: int, maximum: int) -> Mapping[str, object]:
     return _as_metadata(check)
 
 
+def quantity(minimum: int, maximum: int, noun: str, words: Callable[[int], str]) -> Mapping[str, object]:
+    """A whole number from `minimum` to `maximum` that people know with a unit: as a `noun`, which `words` writes."""
+    in_range = _check_of(whole(minimum, maximum))
+
+    def check(value: object) -> str | None:
+        problem = in_range(value)
+        if problem is None or type(value) is not int:
+            return problem
+        return f"{words(value)} is not a {noun} from {words(minimum)} to {words(maximum)}"
+
+    return _as_metadata(check)
+
+
 def real(maximum: float, *, above: float = 0.0) -> Mapping[str, object]:
     """A finite number above `above` and not above `maximum`."""
 
@@ -161,7 +174,8 @@ def sequence(minimum_count: int, maximum_count: int, item: Mapping[str, object] 
         if not isinstance(value, tuple):
             return f"{shown(value)} is not a tuple"
         if not minimum_count <= len(value) <= maximum_count:
-            return f"{len(value)} items are not {minimum_count} to {maximum_count} items"
+            items = "1 item is" if len(value) == 1 else f"{len(value)} items are"
+            return f"{items} not {minimum_count} to {maximum_count} items"
         return None
 
     return {_RULE_KEY: check} if item is None else {_RULE_KEY: check, _ITEM_RULE_KEY: _check_of(item)}
@@ -211,9 +225,10 @@ class CrossChecked:
 
 def checked(value: T) -> T:
     """`value`, if it keeps its rules and so does everything nested in it; InvalidArgumentError with every violation."""
-    violations = tuple(violations_of(value))
-    if violations:
-        raise InvalidArgumentError(violations)
+    found: list[Violation] = []
+    _collect(value, "", found)
+    if found:
+        raise InvalidArgumentError(found)
     return value
 
 
@@ -224,15 +239,15 @@ def violations_of(value: attrs.AttrsInstance, prefix: str = "") -> Iterator[Viol
     return iter(found)
 
 
-# Every request passes through these two, so they are written for speed: a request that keeps its rules builds nothing.
+# Every request passes through these, so they are written for speed: a request that keeps its rules builds nothing.
 
 
 def _collect(value: Any, prefix: str, found: list[Violation]) -> None:
     """Add what is broken within the attrs instance `value` to `found`."""
-    if isinstance(value, CrossChecked):
-        found.extend(
-            attrs.evolve(violation, field=prefix + violation.field) for violation in value.missing_violations()
-        )
+    is_cross_checked = isinstance(value, CrossChecked)
+    if is_cross_checked:
+        for violation in value.missing_violations():
+            _add(violation, prefix, found)
     known_count = len(found)
     for name, default, check, item_check in _RULES[type(value)]:
         content = getattr(value, name)
@@ -245,8 +260,14 @@ def _collect(value: Any, prefix: str, found: list[Violation]) -> None:
             _collect(content, f"{prefix}{name}.", found)
         elif isinstance(content, tuple):
             _collect_items(content, item_check, prefix + name, found)
-    if len(found) == known_count and isinstance(value, CrossChecked):
-        found.extend(attrs.evolve(violation, field=prefix + violation.field) for violation in value.cross_violations())
+    if is_cross_checked and len(found) == known_count:
+        for violation in value.cross_violations():
+            _add(violation, prefix, found)
+
+
+def _add(violation: Violation, prefix: str, found: list[Violation]) -> None:
+    """Add `violation`, whose path starts at what is at `prefix`, to `found`."""
+    found.append(attrs.evolve(violation, field=prefix + violation.field))
 
 
 def _collect_items(items: tuple[Any, ...], check: Check | None, path: str, found: list[Violation]) -> None:

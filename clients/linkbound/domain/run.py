@@ -13,6 +13,8 @@ from linkbound.domain.names import RUN_ID
 from linkbound.domain.prediction import Prediction
 from linkbound.domain.rules import Checked, CrossChecked, instance, optional, sequence, text, whole
 
+LARGEST_SETTING_COUNT = 256
+
 
 class RunState(Enum):
     """Whether more can be appended; changed by methods only."""
@@ -38,7 +40,7 @@ class CreateRunRequest(Checked, CrossChecked):
     run_id: str = field(metadata=RUN_ID)
     display_name: str = field(default="", metadata=text(256))
     source: str = field(default="", metadata=text(1024))
-    settings: tuple[Setting, ...] = field(default=(), metadata=sequence(0, 256, instance(Setting)))
+    settings: tuple[Setting, ...] = field(default=(), metadata=sequence(0, LARGEST_SETTING_COUNT, instance(Setting)))
     prediction: Prediction | None = field(default=None, metadata=optional(instance(Prediction)))
 
     def cross_violations(self) -> Iterable[Violation]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attrs import field, frozen
 
+from linkbound.domain.link import rate
 from linkbound.domain.names import OPTIONAL_CATALOG_NAME
 from linkbound.domain.rules import Checked, finite, optional, whole
 
@@ -27,7 +28,7 @@ class SizeClusterRequest(Checked):
 
     node_count: int = field(metadata=NODE_COUNT)
     rate_bits_per_second: int = field(
-        metadata=whole(SMALLEST_NODE_RATE_BITS_PER_SECOND, LARGEST_NODE_RATE_BITS_PER_SECOND)
+        metadata=rate(SMALLEST_NODE_RATE_BITS_PER_SECOND, LARGEST_NODE_RATE_BITS_PER_SECOND)
     )
     switch: str = field(default="", metadata=OPTIONAL_CATALOG_NAME)
     links_per_node: int | None = field(default=None, metadata=optional(whole(1, LARGEST_LINKS_PER_NODE)))

@@ -74,7 +74,7 @@ class SweepAxis(CrossChecked):
 
     variable: SweepVariable = field(metadata=member(SweepVariable, SweepVariable.UNSPECIFIED, SweepVariable.UNKNOWN))
     values: tuple[int, ...] = field(
-        default=(), metadata=sequence(0, LARGEST_LISTED_VALUE_COUNT, whole(1, LARGEST_RATE_BITS_PER_SECOND))
+        default=(), metadata=sequence(0, LARGEST_LISTED_VALUE_COUNT, whole(-(2**63), 2**63 - 1))
     )
     range: SweepRange | None = field(default=None, metadata=optional(instance(SweepRange)))
 
@@ -103,10 +103,14 @@ class SweepAxis(CrossChecked):
             problem = "are given beside a range" if self.values else "are missing, and so is a range"
             yield Violation("values", problem)
             return
-        form, highest = "values" if self.range is None else "range", LARGEST_VALUES[self.variable]
-        for value in dict.fromkeys((self.smallest, self.largest)):
+        highest = LARGEST_VALUES[self.variable]
+        if self.smallest >= 1 and self.largest <= highest:
+            return
+        listed = [(f"values[{index}]", value) for index, value in enumerate(self.values)]
+        ends = [("range", value) for value in dict.fromkeys((self.smallest, self.largest))]
+        for place, value in listed or ends:
             if not 1 <= value <= highest:
-                yield Violation(form, f"{value} is not a whole number from 1 to {highest}")
+                yield Violation(place, f"{value} is not a whole number from 1 to {highest}")
 
 
 @frozen(kw_only=True)

@@ -9,6 +9,7 @@ from attrs import field, frozen
 from linkbound.domain.errors import Violation
 from linkbound.domain.estimate import Estimate
 from linkbound.domain.link import Link
+from linkbound.domain.memory import MemoryNeed
 from linkbound.domain.names import OPTIONAL_CATALOG_NAME
 from linkbound.domain.rules import Checked, CrossChecked, instance, sequence
 from linkbound.domain.workload import POSITIVE_SECONDS, TENSOR_PARALLEL_SIZE, PrefillWorkload
@@ -41,7 +42,11 @@ class TpProjectionRequest(Checked, CrossChecked):
 
 @frozen(kw_only=True)
 class TpSizeProjection:
-    """One tensor-parallel size; ratios are to the size of the baseline, no bytes ratio where that sends nothing."""
+    """One tensor-parallel size; ratios are to the size of the baseline, no bytes ratio where that sends nothing.
+
+    `feasible` None: it can be cut so, and what it needs of the memory is not known; `reasons` say why it is not, or not
+    known to be. `memory` None: no hardware was named, or what it needs is not known.
+    """
 
     tensor_parallel_size: int
     sent_bytes_per_rank: int
@@ -50,8 +55,9 @@ class TpSizeProjection:
     ttft_seconds: Estimate
     extra_ttft_seconds: Estimate
     extra_ttft_fraction: Estimate
-    feasible: bool
+    feasible: bool | None
     reasons: tuple[str, ...] = ()
+    memory: MemoryNeed | None = None
 
 
 @frozen(kw_only=True)

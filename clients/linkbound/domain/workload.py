@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from attrs import field, frozen
 
@@ -43,6 +44,31 @@ class AsksOfModel(CrossChecked):
             yield Violation("model_config_json", "is given beside a model")
 
 
+class CutIntoRanks(AsksOfModel):
+    """What one instance of a model does, which is cut over ranks."""
+
+    __slots__ = ()
+
+    tensor_parallel_size: int
+    pipeline_parallel_size: int
+    data_parallel_size: int
+    expert_parallelism: ExpertParallelism
+    sequence_parallel: bool
+    ranks_per_node: int
+
+    @property
+    def layout(self) -> ParallelLayout:
+        """How the instance is cut."""
+        return _layout_of(
+            self.tensor_parallel_size,
+            self.pipeline_parallel_size,
+            self.data_parallel_size,
+            self.expert_parallelism,
+            self.ranks_per_node,
+            sequence_parallel=self.sequence_parallel,
+        )
+
+
 def total_tokens_violations(tokens: int, request_count: int, field_name: str = "prompt_tokens") -> Iterable[Violation]:
     """The tokens of all requests together are within what byte counts of 64 bits can express."""
     if tokens * request_count > LARGEST_TOTAL_PROMPT_TOKENS:
@@ -53,7 +79,7 @@ def total_tokens_violations(tokens: int, request_count: int, field_name: str = "
 
 
 @frozen(kw_only=True)
-class PrefillWorkload(AsksOfModel):
+class PrefillWorkload(CutIntoRanks):
     """`request_count` prompts of `prompt_tokens` each that arrive together at one instance of a model.
 
     `model_config_json`, the contents of a Hugging Face `config.json`, may take the place of `model`.
@@ -72,11 +98,6 @@ class PrefillWorkload(AsksOfModel):
     model_config_json: str = field(default="", metadata=INLINE_CONFIG)
 
     @property
-    def layout(self) -> ParallelLayout:
-        """How the instance is cut."""
-        return _layout_of(self)
-
-    @property
     def total_prompt_tokens(self) -> int:
         """Tokens of all prompts together."""
         return self.prompt_tokens * self.request_count
@@ -88,7 +109,7 @@ class PrefillWorkload(AsksOfModel):
 
 
 @frozen(kw_only=True)
-class DecodeWorkload(AsksOfModel):
+class DecodeWorkload(CutIntoRanks):
     """`request_count` requests that generate at the same time, each with `draft_token_count` drafts checked per pass.
 
     `acceptance_length_tokens` is what a pass yields per request on average; it is never assumed where there are drafts.
@@ -113,11 +134,6 @@ class DecodeWorkload(AsksOfModel):
     context_tokens: int | None = field(default=None, metadata=optional(whole(1, LARGEST_PROMPT_TOKENS)))
 
     @property
-    def layout(self) -> ParallelLayout:
-        """How the instance is cut."""
-        return _layout_of(self)
-
-    @property
     def rows_per_request(self) -> int:
         """Token rows of one request in a pass: the newest token and its drafts."""
         return 1 + self.draft_token_count
@@ -135,12 +151,22 @@ class DecodeWorkload(AsksOfModel):
             )
 
 
-def _layout_of(workload: PrefillWorkload | DecodeWorkload) -> ParallelLayout:
+# Every answer asks for the layout several times. An equal one is the same object, so it is compared at a glance.
+@lru_cache(maxsize=1024, typed=True)
+def _layout_of(
+    tensor_parallel_size: int,
+    pipeline_parallel_size: int,
+    data_parallel_size: int,
+    expert_parallelism: ExpertParallelism,
+    ranks_per_node: int,
+    *,
+    sequence_parallel: bool,
+) -> ParallelLayout:
     return ParallelLayout(
-        tensor_parallel_size=workload.tensor_parallel_size,
-        pipeline_parallel_size=workload.pipeline_parallel_size,
-        data_parallel_size=workload.data_parallel_size,
-        expert_parallelism=workload.expert_parallelism,
-        sequence_parallel=workload.sequence_parallel,
-        ranks_per_node=workload.ranks_per_node,
+        tensor_parallel_size=tensor_parallel_size,
+        pipeline_parallel_size=pipeline_parallel_size,
+        data_parallel_size=data_parallel_size,
+        expert_parallelism=expert_parallelism,
+        sequence_parallel=sequence_parallel,
+        ranks_per_node=ranks_per_node,
     )

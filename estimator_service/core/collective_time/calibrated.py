@@ -12,6 +12,7 @@ from estimator_service.core.collective_time.algorithms import Group
 from estimator_service.core.collective_time.curve import TimeCurve, curve_through
 from estimator_service.core.collective_time.flags import wire_ratio
 from estimator_service.core.collective_time.scatter import disorder_ratios
+from estimator_service.core.collective_time.steps import SizeSteps, size_steps
 from estimator_service.core.collectives import sent_bytes
 from estimator_service.core.elementwise import larger, smaller
 from estimator_service.core.intervals import link_basis, upper_end
@@ -90,6 +91,7 @@ class CalibratedTime:
 
     calibration: Calibration
     curve: TimeCurve
+    steps: SizeSteps
     opened_ratios: tuple[float, ...]
     """Half width of the interval of each gap between two sizes, as a factor above 1."""
     lower_knots: tuple[float, ...]
@@ -102,12 +104,13 @@ class CalibratedTime:
 
         Links slower than the measured one add what `wire` is longer than the bytes took there to the expected time, and
         to the upper end that of the flags too which the library may have sent with them. Of faster ones nobody knows
-        what they would do to a time that was measured: at best they save as much, so that the lower end falls by it and
-        the others stay. No end is before the links have carried the bytes.
+        what they would do to a time that was measured: at best they save as much, so that the lower end falls by it,
+        though not below that of any smaller message, and the others stay. No end is before the links have carried the
+        bytes.
         """
         at_measured_rate = self._at_measured_rate(message_bytes)
         expected = self.curve.seconds_at(message_bytes)
-        lower, upper = self._ends(message_bytes, expected)
+        lower, upper = self._lower(message_bytes), self._upper(message_bytes, expected)
         answer = Estimate(
             lower=lower,
             expected=expected,
@@ -121,7 +124,8 @@ class CalibratedTime:
         if wire is None:
             return answer
         in_expected = smaller(at_measured_rate, expected - self._fixed_beyond(message_bytes))
-        over = _over(answer, at_measured_rate, in_expected, wire)
+        at_best = lower if wire.seconds >= at_measured_rate else self._at_best(message_bytes, lower, wire.seconds)
+        over = _over(answer, at_best, in_expected, wire)
         added = larger(wire.seconds, wire.longest_seconds) - in_expected
         if added <= 0:
             return over
@@ -154,19 +158,56 @@ class CalibratedTime:
         fixed_seconds = larger(self.curve.seconds[0] - self._at_measured_rate(smallest_bytes), 0.0)
         return fixed_seconds * (1 - largest_bytes / message_bytes)
 
-    def _ends(self, message_bytes: float, expected: float) -> tuple[float, float]:
-        """Both ends of the interval; neither falls with the size."""
-        curve, index = self.curve, self.curve.segment_of(message_bytes)
-        bounds = curve.bounds_at(message_bytes)
-        widening = 1 + WIDENING_PER_OCTAVE * curve.octaves_outside(message_bytes)
-        opened = math.exp(smaller(math.log(self.opened_ratios[index]) * widening, math.log(LARGEST_HALF_WIDTH_RATIO)))
-        lower = expected / opened / _open_ratio(expected, bounds.lower)
-        upper = expected * opened * _open_ratio(bounds.upper, expected)
-        if message_bytes < curve.message_bytes[0]:
-            return smaller(lower, self.lower_knots[0]), larger(expected, self.upper_knots[0])
-        if message_bytes > curve.message_bytes[-1]:
-            return smaller(larger(lower, self.lower_knots[-1]), expected), larger(upper, self.upper_knots[-1])
-        return smaller(lower, self.lower_knots[index + 1]), larger(upper, self.upper_knots[index])
+    def _at_best(self, message_bytes: float, lower_seconds: float, wire_seconds: float) -> float:
+        """A lower end less what its bytes save on faster links, or the most of that of smaller messages.
+
+        What a size saves grows with its bytes, which may be faster than its lower end does, but a larger message takes
+        no less time than a smaller one. The lower end is straight between two steps, so that the most is at a step or
+        at the size itself. It is not below `wire_seconds` of the size either.
+        """
+        saved_seconds = self._at_measured_rate(message_bytes) - wire_seconds
+        most_seconds = larger(lower_seconds - saved_seconds, wire_seconds)
+        number = self.steps.number_below(message_bytes)
+        while (lower_seconds := self._lower_at_step(number)) > most_seconds:
+            saved_at_step = saved_seconds * (self.steps.size(number) / message_bytes)
+            most_seconds = larger(most_seconds, lower_seconds - saved_at_step)
+            number -= 1
+        return most_seconds
+
+    def _lower(self, message_bytes: float) -> float:
+        """Lower end of the interval, straight between two steps; it does not fall with the size."""
+        number = self.steps.number_below(message_bytes)
+        first_bytes, last_bytes = self.steps.size(number), self.steps.size(number + 1)
+        first, last = self._lower_at_step(number), self._lower_at_step(number + 1)
+        return first + (last - first) * ((message_bytes - first_bytes) / (last_bytes - first_bytes))
+
+    def _lower_at_step(self, number: int) -> float:
+        knot = self.steps.knot_of(number)
+        if knot >= 0 and self.steps.numbers_of_knots[knot] == number:
+            return self.lower_knots[knot]
+        message_bytes = self.steps.size(number)
+        expected = self.curve.seconds_at(message_bytes)
+        open_ratio = _open_ratio(expected, self.curve.bounds_at(message_bytes).lower)
+        lower = expected / self._opened_ratio(message_bytes) / open_ratio
+        if knot == len(self.lower_knots) - 1:
+            return smaller(larger(lower, self.lower_knots[-1]), expected)
+        return smaller(lower, self.lower_knots[knot + 1])
+
+    def _upper(self, message_bytes: float, expected: float) -> float:
+        """Upper end of the interval; it does not fall with the size."""
+        open_ratio = _open_ratio(self.curve.bounds_at(message_bytes).upper, expected)
+        upper = expected * self._opened_ratio(message_bytes) * open_ratio
+        if message_bytes < self.curve.message_bytes[0]:
+            return larger(expected, self.upper_knots[0])
+        if message_bytes > self.curve.message_bytes[-1]:
+            return larger(upper, self.upper_knots[-1])
+        return larger(upper, self.upper_knots[self.curve.segment_of(message_bytes)])
+
+    def _opened_ratio(self, message_bytes: float) -> float:
+        """Half width of the interval, wider with each octave beyond the points, as a factor above 1."""
+        widening = 1 + WIDENING_PER_OCTAVE * self.curve.octaves_outside(message_bytes)
+        exponent = math.log(self.opened_ratios[self.curve.segment_of(message_bytes)]) * widening
+        return math.exp(smaller(exponent, math.log(LARGEST_HALF_WIDTH_RATIO)))
 
 
 def calibrated_time(calibration: Calibration) -> CalibratedTime:
@@ -183,6 +224,7 @@ def calibrated_time(calibration: Calibration) -> CalibratedTime:
     return CalibratedTime(
         calibration=calibration,
         curve=curve,
+        steps=size_steps(curve.message_bytes),
         opened_ratios=opened,
         lower_knots=_falling_minima(lower),
         upper_knots=tuple(accumulate(upper, max)),
@@ -204,23 +246,21 @@ def _constraint(bandwidth_seconds: float, seconds: float) -> Constraint:
     return Constraint.NETWORK_BANDWIDTH if 2 * bandwidth_seconds >= seconds else Constraint.NETWORK_LATENCY
 
 
-def _over(measured: Estimate, at_measured_rate: float, in_expected: float, wire: WireTime) -> Estimate:
+def _over(measured: Estimate, at_best_seconds: float, in_expected: float, wire: WireTime) -> Estimate:
     """`measured` on links that are busy for `wire`, longer or shorter than at the measured rate.
 
-    `in_expected` is how much of the expected time the bytes take: beyond the points less than at the measured rate,
-    where the curve goes on faster.
+    `at_best_seconds` is the lower end with what shorter ones may save. `in_expected` is how much of the expected time
+    the bytes take: beyond the points less than at the measured rate, where the curve goes on faster.
     """
     added = larger(wire.seconds - in_expected, 0.0)
-    saved = larger(at_measured_rate - wire.seconds, 0.0)
     expected = larger((measured.expected or 0.0) + added, wire.seconds)
-    at_best = measured.lower - saved
-    lower_basis = Basis.MIXED if saved else Basis.CALIBRATED
+    lower_basis = Basis.MIXED if at_best_seconds < measured.lower else Basis.CALIBRATED
     return evolve(
         measured,
-        lower=larger(at_best, wire.seconds),
+        lower=larger(at_best_seconds, wire.seconds),
         expected=expected,
         upper=larger((measured.upper or 0.0) + added, expected),
-        lower_basis=wire.basis if wire.seconds > at_best else lower_basis,
+        lower_basis=wire.basis if wire.seconds >= at_best_seconds else lower_basis,
         expected_basis=Basis.MIXED if added else Basis.CALIBRATED,
         upper_basis=Basis.MIXED if added else Basis.CALIBRATED,
         binding_constraint=_constraint(wire.seconds, expected) if added else measured.binding_constraint,

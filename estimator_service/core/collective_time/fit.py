@@ -19,6 +19,7 @@ from estimator_service.core.collective_time.scatter import (
 )
 from estimator_service.core.collectives import bus_factor
 from linkbound.domain.calibration import Calibration, CollectivePoint, CollectiveTable, CollectiveTiming
+from linkbound.domain.words import duration
 
 COVERED = (
     "The calibration stands for {kind} among {ranks} ranks, {per_node} per node, on links as fast as the measured one:"
@@ -35,6 +36,16 @@ FALLING = (
     "Times fall with the size, {ratio:.3g} times from {first:,} to {last:,} bytes: no collective takes less time for"
     " more bytes, so the measurement is in doubt. They count as one time there, and the interval there is as wide."
 )
+IMPLAUSIBLE = (
+    "The times may be in another unit than seconds: {bytes:,} bytes take {time}, and the bus bandwidth is {rate:.3g}"
+    " bytes/s. nccl-tests prints microseconds."
+)
+SLOWEST_BUS_BANDWIDTH_BYTES_PER_SECOND = 1e6
+"""Below any network that collectives run on: a tenth of 100 Mb/s Ethernet."""
+SMALL_MESSAGE_BYTES = 64 * 1024
+LONGEST_SMALL_SECONDS = 1.0
+SHORTEST_SECONDS = 1e-7
+"""Below the time in which a single write over NVLink arrives."""
 NO_SCATTER = "So few points show no scatter: the interval is that of other systems."
 
 
@@ -52,16 +63,17 @@ def fit(table: CollectiveTable, calibration_id: str = "", sources: Iterable[str]
         fall = None
     seconds = monotone_seconds([point.seconds for point in points])
     largest_rate = max(point.message_bytes / time for point, time in zip(points, seconds, strict=True))
+    bus_bandwidth = largest_rate * bus_factor(table.kind, table.rank_count)
     fitted = evolve(table, points=points)
     return Calibration(
         calibration_id=calibration_id,
         table=fitted,
         fixed_seconds=seconds[0],
-        bus_bandwidth_bytes_per_second=largest_rate * bus_factor(table.kind, table.rank_count),
+        bus_bandwidth_bytes_per_second=bus_bandwidth,
         residuals=left,
         interval_fraction=_interval_fraction(points, scatter, fall),
         protocol_changes=protocol_changes(points, scatter),
-        assumptions=_assumptions(fitted, fall),
+        assumptions=(*_implausible(points, bus_bandwidth), *_assumptions(fitted, fall)),
         sources=tuple(sources),
     )
 
@@ -71,6 +83,22 @@ def _interval_fraction(points: Sequence[CollectivePoint], scatter: float, fall: 
     if fall is None or len(points) >= FEWEST_POINTS_WITH_SCATTER:
         return scatter
     return fall.ratio - 1
+
+
+def _implausible(points: Sequence[CollectivePoint], bus_bandwidth_bytes_per_second: float) -> tuple[str, ...]:
+    """A remark on times that no network has; they count as they are (`docs/formulas.md`, Collective time)."""
+    is_slow = bus_bandwidth_bytes_per_second < SLOWEST_BUS_BANDWIDTH_BYTES_PER_SECOND
+    odd = (
+        point
+        for point in points
+        if point.seconds < SHORTEST_SECONDS
+        or (point.seconds > LONGEST_SMALL_SECONDS if point.message_bytes <= SMALL_MESSAGE_BYTES else is_slow)
+    )
+    point = next(odd, None)
+    if point is None:
+        return ()
+    time = duration(point.seconds)
+    return (IMPLAUSIBLE.format(bytes=point.message_bytes, time=time, rate=bus_bandwidth_bytes_per_second),)
 
 
 def _assumptions(table: CollectiveTable, fall: Fall | None) -> tuple[str, ...]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeVar
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from estimator_service.core import assumptions
-from estimator_service.core.decode import decode_pass
+from estimator_service.core.decode import DecodePass, decode_pass
 from estimator_service.core.elementwise import ceil_quotient, smaller
 from estimator_service.core.layouts.calibrated import calibrated_transfers, with_calibration
-from estimator_service.core.layouts.choice import Candidate, batched_choice, counted_seconds, single_stream_choice
+from estimator_service.core.layouts.candidates import Candidate, Workings, counted_seconds
+from estimator_service.core.layouts.choice import batched_choice, single_stream_choice
 from estimator_service.core.layouts.fabric import Fabric, fabric_seconds, resolve_fabric
 from estimator_service.core.layouts.feasibility import layout_reasons
 from estimator_service.core.layouts.load import (
@@ -22,11 +23,13 @@ from estimator_service.core.layouts.load import (
     prefill_rows,
 )
 from estimator_service.core.layouts.rows import stage_kinds
-from estimator_service.core.memory import MemorySettings, countable_need, memory_need, memory_reasons
+from estimator_service.core.memory import MemorySettings, countable_need, feasibility_of, memory_need
+from estimator_service.core.pass_reads import compared_weight_bytes, stated_mean_is_lower
 from estimator_service.core.prefill import prefill_effects, prefill_passes
 from estimator_service.core.version import ESTIMATOR_VERSION
 from linkbound.domain.calibration import Calibration
 from linkbound.domain.catalog import Hardware, Model, ModelPart
+from linkbound.domain.cluster_workload import ClusterWorkload
 from linkbound.domain.estimate import Estimate
 from linkbound.domain.layout import LARGEST_PARALLEL_SIZE, ExpertParallelism, ParallelLayout
 from linkbound.domain.layout_comparison import LayoutComparison, LayoutComparisonRequest, LayoutEstimate
@@ -41,15 +44,16 @@ def compare_layouts(
     request: LayoutComparisonRequest, model: Model, hardware: Hardware | None, calibration: Calibration | None = None
 ) -> LayoutComparison:
     """Bytes, times, bubbles and memory of every layout, and what to take for what (`docs/formulas.md`, Layouts)."""
+    workload = request.workload
     candidates = sorted(
         (
             _candidate(request, layout, model, hardware, calibration)
-            for layout in layouts_of(request.node_count, request.ranks_per_node, model)
+            for layout in layouts_of(workload.node_count, workload.ranks_per_node, model)
         ),
-        key=lambda one: not one.estimate.feasible,
+        key=lambda one: one.estimate.feasible is False,
     )
     layouts = tuple(one.estimate for one in candidates)
-    one_node = ParallelLayout(tensor_parallel_size=1, ranks_per_node=request.ranks_per_node)
+    one_node = ParallelLayout(tensor_parallel_size=1, ranks_per_node=workload.ranks_per_node)
     fabric = _fabric(request, one_node)
     return LayoutComparison(
         layouts=layouts,
@@ -57,9 +61,11 @@ def compare_layouts(
         batched=batched_choice(candidates, request, model),
         assumptions=(
             *assumptions.of_fabric(one_node, fabric.links, None),
-            *assumptions.of_prefill(_prefill(request, one_node)),
-            *assumptions.of_decode(_decode(request, one_node, request.request_count)),
+            *assumptions.of_inner_link(request.inner_link, workload.ranks_per_node),
+            *assumptions.of_prefill(prompts_on(one_node, workload, workload.request_count)),
+            *assumptions.of_decode(_decode(request, one_node, workload.request_count)),
             *assumptions.of_layouts(model),
+            *_weight_assumptions(model, hardware),
             *_memory_assumptions(request, model, hardware, layouts),
             *(() if calibration is None else (*calibration.assumptions, assumptions.UNCOVERED_COLLECTIVES)),
         ),
@@ -130,49 +136,90 @@ def _candidate(
     hardware: Hardware | None,
     calibration: Calibration | None,
 ) -> Candidate:
-    fabric = _fabric(request, layout)
-    in_flight = passes_in_flight(request.request_count, layout)
-    load = fabric_load(stage_kinds(model, layout), prefill_rows(_prefill(request, layout), logits_rows=0))
-    alone = evolve(request, request_count=1)
-    of_all = prompt_seconds(_prefill(request, layout), model, fabric, calibration)
-    of_one = prompt_seconds(_prefill(alone, layout), model, fabric, calibration)
-    together, single = (
-        decode_pass(_decode(request, layout, count), model, hardware, fabric, calibration)
-        for count in (ceil_quotient(request.request_count, in_flight), 1)
-    )
+    workload = request.workload
+    prompts = prompts_on(layout, workload, workload.request_count)
+    load = fabric_load(stage_kinds(model, layout), prefill_rows(prompts, logits_rows=0))
+    times = _times(request, layout, model, hardware, calibration)
     need = None
     if hardware is not None:
         need = memory_need(
             model,
             layout,
             hardware,
-            request.prompt_tokens + request.output_tokens,
-            request.request_count,
+            workload.prompt_tokens + request.output_tokens,
+            workload.request_count,
             MemorySettings(
-                max_num_batched_tokens=request.max_num_batched_tokens, draft_token_count=request.draft_token_count
+                max_num_batched_tokens=workload.max_num_batched_tokens, draft_token_count=request.draft_token_count
             ),
         )
     too_much = (violation.description for violation in load_violations(load, "prompt_tokens"))
-    reasons = (*layout_reasons(model, layout), *too_much, *memory_reasons(need))
+    verdict = feasibility_of((*layout_reasons(model, layout), *too_much), need, hardware)
     estimate = LayoutEstimate(
         layout=layout,
         sent_bytes_per_rank=round(smaller(load.outer.busiest_bytes, LARGEST_SENT_BYTES)),
         inner_sent_bytes_per_rank=round(smaller(load.inner.busiest_bytes, LARGEST_SENT_BYTES)),
-        network_seconds=of_all,
-        single_network_seconds=of_one,
-        pass_seconds=together.seconds,
-        single_pass_seconds=single.seconds,
-        bubble_fraction=bubble_fraction(request.request_count, layout),
-        passes_in_flight=in_flight,
+        network_seconds=times.of_all,
+        single_network_seconds=times.of_one,
+        pass_seconds=times.together.seconds,
+        single_pass_seconds=times.single.seconds,
+        bubble_fraction=bubble_fraction(workload.request_count, layout),
+        passes_in_flight=passes_in_flight(workload.request_count, layout),
         memory=countable_need(need),
-        feasible=not reasons,
-        reasons=reasons,
+        feasible=verdict.feasible,
+        reasons=verdict.reasons,
     )
-    return Candidate(
-        estimate=estimate,
-        together=counted_seconds(layout, of_all, together),
-        alone=counted_seconds(layout, of_one, single),
+    if times.together.calibrated is None:
+        return Candidate(estimate=estimate, bare=times.workings)
+    bare = _times(request, layout, model, hardware, None)
+    return Candidate(estimate=estimate, bare=bare.workings, calibrated=times.workings)
+
+
+@frozen(kw_only=True)
+class _Times:
+    """Transfers of all prompts and of one alone, a pass of all requests and of one."""
+
+    of_all: Estimate
+    of_one: Estimate
+    together: DecodePass
+    single: DecodePass
+
+    @property
+    def workings(self) -> Workings:
+        return Workings(
+            together=counted_seconds(self.of_all, self.together), alone=counted_seconds(self.of_one, self.single)
+        )
+
+
+def _times(
+    request: LayoutComparisonRequest,
+    layout: ParallelLayout,
+    model: Model,
+    hardware: Hardware | None,
+    calibration: Calibration | None,
+) -> _Times:
+    fabric, count = _fabric(request, layout), request.workload.request_count
+    of_all, of_one = (
+        prompt_seconds(prompts_on(layout, request.workload, requests), model, fabric, calibration)
+        for requests in (count, 1)
     )
+    together, single = (
+        decode_pass(_decode(request, layout, requests), model, hardware, fabric, calibration, compared_weight_bytes)
+        for requests in (ceil_quotient(count, passes_in_flight(count, layout)), 1)
+    )
+    return _Times(of_all=of_all, of_one=of_one, together=together, single=single)
+
+
+def prompts_on(layout: ParallelLayout, workload: ClusterWorkload, request_count: int) -> PrefillWorkload:
+    """`request_count` of the prompts of a cluster, on one instance cut as `layout` (`docs/formulas.md`, Layouts)."""
+    prompts = PrefillWorkload(
+        model=workload.model,
+        model_config_json=workload.model_config_json,
+        prompt_tokens=workload.prompt_tokens,
+        request_count=request_count,
+        max_num_batched_tokens=workload.max_num_batched_tokens,
+        tensor_parallel_size=layout.tensor_parallel_size,
+    )
+    return _cut(prompts, layout)
 
 
 def prompt_seconds(
@@ -189,26 +236,14 @@ def _fabric(request: LayoutComparisonRequest, layout: ParallelLayout) -> Fabric:
     return resolve_fabric(request.link, (), request.inner_link, layout)
 
 
-def _prefill(request: LayoutComparisonRequest, layout: ParallelLayout) -> PrefillWorkload:
-    workload = PrefillWorkload(
-        model=request.model,
-        model_config_json=request.model_config_json,
-        prompt_tokens=request.prompt_tokens,
-        request_count=request.request_count,
-        max_num_batched_tokens=request.max_num_batched_tokens,
-        tensor_parallel_size=layout.tensor_parallel_size,
-    )
-    return _cut(workload, layout)
-
-
 def _decode(request: LayoutComparisonRequest, layout: ParallelLayout, request_count: int) -> DecodeWorkload:
     workload = DecodeWorkload(
-        model=request.model,
-        model_config_json=request.model_config_json,
+        model=request.workload.model,
+        model_config_json=request.workload.model_config_json,
         request_count=request_count,
         draft_token_count=request.draft_token_count,
-        hardware=request.hardware,
-        context_tokens=request.prompt_tokens,
+        hardware=request.workload.hardware,
+        context_tokens=request.workload.prompt_tokens,
         tensor_parallel_size=layout.tensor_parallel_size,
     )
     return _cut(workload, layout)
@@ -224,6 +259,13 @@ def _cut(workload: Cut, layout: ParallelLayout) -> Cut:
         expert_parallelism=layout.expert_parallelism,
         ranks_per_node=layout.ranks_per_node,
     )
+
+
+def _weight_assumptions(model: Model, hardware: Hardware | None) -> tuple[str, ...]:
+    """How the weights count that a pass reads, where anything is known of them."""
+    if hardware is None or compared_weight_bytes(model, ParallelLayout(tensor_parallel_size=1)) is None:
+        return ()
+    return assumptions.of_compared_weights(model, is_scaled=stated_mean_is_lower(model))
 
 
 def _memory_assumptions(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from attrs import evolve, frozen
 
 from estimator_service.core.elementwise import larger
-from estimator_service.core.intervals import between, exactly, link_basis, link_effects, network_constraint
+from estimator_service.core.intervals import between, link_basis, link_effects, network_constraint
 from estimator_service.core.layouts.load import FabricLoad
 from estimator_service.core.links import resolve, send_seconds
 from estimator_service.core.transfers import baseline_violations
@@ -60,8 +60,10 @@ def resolve_fabric(link: Link, rank_links: Sequence[Link], inner_link: Link | No
 
 def fabric_baseline_violations(
     field: str, baseline_seconds: float | None, load: FabricLoad, fabric: Fabric
-) -> Iterator[Violation]:
+) -> Iterable[Violation]:
     """The violation of a measured time below what either kind of link needs (`docs/formulas.md`, Layouts)."""
+    if baseline_seconds is None:
+        return ()
     sent, link = load.outer.pipelined_bytes, fabric.kindest
     of_any_node = send_seconds(load.outer.any_node_bytes, fabric.outer.effective_bits_per_second)
     if of_any_node > send_seconds(sent, link.effective_bits_per_second):
@@ -91,7 +93,11 @@ def fabric_seconds(load: FabricLoad, fabric: Fabric, effects: Sequence[Effect] =
         lower = larger(lower, send_seconds(load.inner.pipelined_bytes, inner_rate))
         upper += send_seconds(load.inner.sequential_bytes, inner_rate)
     constraint = network_constraint(load.outer.sequential_bytes + load.inner.sequential_bytes)
-    basis, left_out = link_basis(*fabric.links), (*link_effects(*fabric.links), *effects)
-    if lower == upper:
-        return exactly(lower, basis, constraint=constraint, effects=left_out)
-    return between(lower, larger(lower, upper), basis, constraint=constraint, effects=left_out)
+    links = fabric.links
+    return between(
+        lower,
+        larger(lower, upper),
+        link_basis(*links),
+        constraint=constraint,
+        effects=(*link_effects(*links), *effects),
+    )

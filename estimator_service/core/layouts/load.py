@@ -70,11 +70,6 @@ class RowCounts:
         fewest = self.group_tokens if self.fewest_tokens is None else self.fewest_tokens
         return RowCounts(group_tokens=fewest, any_tokens=self.any_tokens, logits_rows=0)
 
-    @property
-    def of_one_token(self) -> RowCounts:
-        """One token of any group, and what it means for the busiest one."""
-        return RowCounts(group_tokens=self.group_tokens / self.any_tokens, any_tokens=1, logits_rows=0)
-
 
 @frozen(kw_only=True)
 class LinkLoad:
@@ -89,6 +84,9 @@ class LinkLoad:
     pipelined_bytes: float
     sequential_bytes: float
     any_node_bytes: float
+
+
+NO_LOAD = LinkLoad(busiest_bytes=0.0, pipelined_bytes=0.0, sequential_bytes=0.0, any_node_bytes=0.0)
 
 
 @frozen(kw_only=True)
@@ -106,13 +104,13 @@ def busiest_group_requests(request_count: int, layout: ParallelLayout) -> int:
 
 def prefill_rows(workload: PrefillWorkload, logits_rows: int) -> RowCounts:
     """The rows of prompts; without max_num_batched_tokens each is one pass (`docs/formulas.md`, Layouts)."""
-    tokens = workload.prompt_tokens * busiest_group_requests(workload.request_count, workload.layout)
+    layout = workload.layout
     return RowCounts(
-        group_tokens=tokens,
+        group_tokens=workload.prompt_tokens * busiest_group_requests(workload.request_count, layout),
         any_tokens=workload.total_prompt_tokens,
         logits_rows=logits_rows,
         passes=tuple(_passes(workload)) if workload.pipeline_parallel_size > 1 else (),
-        fewest_tokens=_fewest_rows(workload.prompt_tokens, workload.request_count, workload.layout),
+        fewest_tokens=_fewest_rows(workload.prompt_tokens, workload.request_count, layout),
     )
 
 
@@ -170,6 +168,14 @@ def counted_bytes(per_row: RowBytes, counts: RowCounts) -> float:
     )
 
 
+def bytes_of_one_token(per_row: RowBytes, counts: RowCounts) -> float:
+    """Bytes of one stage for one of all tokens, of which the busiest group has its share.
+
+    (`docs/formulas.md`, Layouts)
+    """
+    return counts.group_tokens / counts.any_tokens * per_row.group_token + per_row.any_token
+
+
 def stage_bytes(rows: Sequence[StageRow], counts: RowCounts, bytes_of_row: BytesOfRow) -> float:
     """The same of some of its collectives (`docs/formulas.md`, Layouts)."""
     return counted_bytes(row_bytes(rows, bytes_of_row), counts)
@@ -177,46 +183,49 @@ def stage_bytes(rows: Sequence[StageRow], counts: RowCounts, bytes_of_row: Bytes
 
 def fabric_load(kinds: Sequence[StageKind], counts: RowCounts) -> FabricLoad:
     """What `counts` put on both kinds of links (`docs/formulas.md`, Layouts)."""
-    return FabricLoad(
-        outer=_link_load(kinds, [(kind.outer, kind.least_outer) for kind in kinds], counts),
-        inner=_link_load(kinds, [(kind.inner, kind.least_inner) for kind in kinds], counts),
-    )
+    outer = _link_load(kinds, [kind.outer for kind in kinds], [kind.least_outer for kind in kinds], counts)
+    if not any(kind.sends_within for kind in kinds):
+        return FabricLoad(outer=outer, inner=NO_LOAD)
+    inner = _link_load(kinds, [kind.inner for kind in kinds], [kind.least_inner for kind in kinds], counts)
+    return FabricLoad(outer=outer, inner=inner)
 
 
 def _link_load(
-    kinds: Sequence[StageKind], of_stages: Sequence[tuple[RowBytes, RowBytes]], counts: RowCounts
+    kinds: Sequence[StageKind], most_of_row: Sequence[RowBytes], least_of_row: Sequence[RowBytes], counts: RowCounts
 ) -> LinkLoad:
     """Bytes over one kind of link, of each kind of stage what one row sends at most and at least."""
-    most = [counted_bytes(of_row, counts) for of_row, _ in of_stages]
+    most = [counted_bytes(of_row, counts) for of_row in most_of_row]
+    pipelined = _of_all_stages(kinds, [counted_bytes(of_row, counts) for of_row in least_of_row])
+    if counts.passes:
+        pipelined = smaller(pipelined, _longest_chain_bytes(kinds, least_of_row, counts.passes))
     return LinkLoad(
         busiest_bytes=max(most),
-        pipelined_bytes=_pipelined_bytes(kinds, [of_row for _, of_row in of_stages], counts),
+        pipelined_bytes=pipelined,
         sequential_bytes=_of_all_stages(kinds, most),
-        any_node_bytes=_any_node_bytes([least for _, least in of_stages], counts, most),
+        any_node_bytes=_any_node_bytes(least_of_row, counts, most),
     )
 
 
-def _pipelined_bytes(kinds: Sequence[StageKind], of_stages: Sequence[RowBytes], counts: RowCounts) -> float:
+def _longest_chain_bytes(
+    kinds: Sequence[StageKind], of_stages: Sequence[RowBytes], passes: Sequence[PassTokens]
+) -> float:
     """The longest of the chains of passes of which each waits for the one before.
 
     A chain: some passes through one stage, the last of these, which has the fewest rows of them, through the others
     too, and all later ones through the last stage. Where equal passes follow each other, the chain of the last one is
     the longest, so that one of each run counts. As no pass loses rows where tokens are added, neither does the longest.
     """
-    everything = _of_all_stages(kinds, [counted_bytes(of_row, counts) for of_row in of_stages])
-    if not counts.passes:
-        return everything
     at_end = next(index for index, kind in enumerate(kinds) if kind.is_last)
-    of_passes = [[_bytes_of_pass(of_row, one) for of_row in of_stages] for one in counts.passes]
-    later = sum([of_pass[at_end] * one.repeat_count for of_pass, one in zip(of_passes, counts.passes, strict=True)])
+    of_passes = [[_bytes_of_pass(of_row, one) for of_row in of_stages] for one in passes]
+    later = sum([of_pass[at_end] * one.repeat_count for of_pass, one in zip(of_passes, passes, strict=True)])
     done = [0.0] * len(of_stages)
     longest = 0.0
-    for of_pass, one in zip(of_passes, counts.passes, strict=True):
+    for of_pass, one in zip(of_passes, passes, strict=True):
         done = [sent + more * one.repeat_count for sent, more in zip(done, of_pass, strict=True)]
         later -= of_pass[at_end] * one.repeat_count
         ahead = max([sent - once for sent, once in zip(done, of_pass, strict=True)])
         longest = larger(longest, ahead + _of_all_stages(kinds, of_pass) + later)
-    return smaller(everything, longest)
+    return longest
 
 
 def _any_node_bytes(of_stages: Sequence[RowBytes], counts: RowCounts, most: Sequence[float]) -> float:
@@ -251,12 +260,13 @@ def load_violations(load: FabricLoad, field: str) -> Iterator[Violation]:
 
 def logits_bytes(kinds: Sequence[StageKind], logits_rows: int) -> float:
     """Bytes over the link between nodes to gather logits, of the stage that does (`docs/formulas.md`, Layouts)."""
-    counts = RowCounts(group_tokens=0, any_tokens=0, logits_rows=logits_rows)
-    return max(counted_bytes(kind.outer, counts) for kind in kinds)
+    return max([logits_rows * kind.outer.logits for kind in kinds])
 
 
 def busiest_kind(kinds: Sequence[StageKind], counts: RowCounts) -> StageKind:
     """The stage that sends most to other nodes, else within its node (`docs/formulas.md`, Layouts)."""
+    if len(kinds) == 1:
+        return kinds[0]
     return max(
         kinds,
         key=lambda kind: (counted_bytes(kind.outer, counts), counted_bytes(kind.inner, counts)),
@@ -265,26 +275,23 @@ def busiest_kind(kinds: Sequence[StageKind], counts: RowCounts) -> StageKind:
 
 def traffic_rows(rows: Sequence[StageRow], counts: RowCounts) -> tuple[CollectiveTraffic, ...]:
     """The bytes of one stage by collective; what sends nothing is left out (`docs/formulas.md`, Layouts)."""
-    return tuple(
-        [
-            CollectiveTraffic(
-                kind=row.collective.kind,
-                rank_group=row.collective.rank_group,
-                count_per_pass=row.count,
-                sent_bytes_per_rank=sent,
-                inner_sent_bytes_per_rank=inner_sent,
-                reason=row.collective.reason,
+    traffic = []
+    for row in rows:
+        collective = row.collective
+        row_count = counts.of(collective.payload)
+        sent, inner_sent = round(row_count * row.outer_bytes), round(row_count * row.inner_bytes)
+        if sent or inner_sent:
+            traffic.append(
+                CollectiveTraffic(
+                    kind=collective.kind,
+                    rank_group=collective.rank_group,
+                    count_per_pass=row.count,
+                    sent_bytes_per_rank=sent,
+                    inner_sent_bytes_per_rank=inner_sent,
+                    reason=collective.reason,
+                )
             )
-            for row, sent, inner_sent in [(row, *_whole_bytes(row, counts)) for row in rows]
-            if sent or inner_sent
-        ]
-    )
-
-
-def _whole_bytes(row: StageRow, counts: RowCounts) -> tuple[int, int]:
-    """Bytes of one kind of collective over the link between nodes and over that within one."""
-    row_count = counts.of(row.collective.payload)
-    return round(row_count * row.outer_bytes), round(row_count * row.inner_bytes)
+    return tuple(traffic)
 
 
 def all_reduce_count(kinds: Sequence[StageKind]) -> int:

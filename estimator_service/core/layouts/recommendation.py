@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from attrs import evolve, frozen
 
 from estimator_service.core import assumptions
 from estimator_service.core.elementwise import ceil_quotient, larger, quotient
 from estimator_service.core.intervals import between, combined_basis, mapped, upper_end
+from estimator_service.core.layouts import advice
+from estimator_service.core.layouts.advice import Ranked
 from estimator_service.core.layouts.calibrated import calibrated_transfers, with_calibrated_change
-from estimator_service.core.layouts.comparison import divisors, fits_nodes, prompt_seconds
+from estimator_service.core.layouts.comparison import prompt_seconds, prompts_on
 from estimator_service.core.layouts.fabric import Fabric, fabric_baseline_violations, resolve_fabric
 from estimator_service.core.layouts.feasibility import layout_reasons, layout_violations
+from estimator_service.core.layouts.instances import (
+    Instances,
+    cuttable_sizes,
+    instance_layout,
+    instances_on,
+    pipelines_that_fit,
+    sizes_to_show,
+)
 from estimator_service.core.layouts.load import FabricLoad, fabric_load, prefill_rows
 from estimator_service.core.layouts.rows import stage_kinds
-from estimator_service.core.layouts.words import in_seconds
-from estimator_service.core.memory import MemorySettings, countable_need, memory_need, memory_reasons
+from estimator_service.core.links import send_seconds
+from estimator_service.core.memory import (
+    MemorySettings,
+    countable_need,
+    feasibility_of,
+    memory_need,
+    memory_reasons,
+)
 from estimator_service.core.prefill import prefill_effects, prefill_passes
 from estimator_service.core.transfers import extra_seconds, seconds_after_change
 from estimator_service.core.version import ESTIMATOR_VERSION
@@ -24,12 +40,13 @@ from linkbound.domain.calibration import Calibration
 from linkbound.domain.catalog import Hardware, Model
 from linkbound.domain.errors import InvalidArgumentError
 from linkbound.domain.estimate import Basis, Constraint, Effect, Estimate
-from linkbound.domain.layout import ParallelLayout, layout_name
+from linkbound.domain.layout import LARGEST_PARALLEL_SIZE, ParallelLayout
 from linkbound.domain.layout_recommendation import (
     LayoutOption,
     LayoutRecommendation,
     LayoutRecommendationRequest,
 )
+from linkbound.domain.memory import MemoryNeed
 from linkbound.domain.workload import PrefillWorkload
 
 
@@ -50,40 +67,30 @@ def recommend_layout(
     hardware: Hardware | None,
     calibration: Calibration | None = None,
 ) -> LayoutRecommendation:
-    """Instances of every size that fill the ranks, best first (`docs/formulas.md`, Recommendation).
+    """As many instances of each size as the nodes have room for, best first (`docs/formulas.md`, Recommendation).
 
     Best is what prefills most prompts a second on all nodes together, among what can be cut and fits; a size below that
-    of the baseline comes behind where no hardware says whether it fits. Raises InvalidArgumentError where the model
-    cannot be cut to the baseline's size, and where the baseline is below the time that its link needs for the bytes.
+    of the baseline comes behind where no hardware says whether it fits. Instances of several stages are offered where
+    no tensor-parallel size alone can be run. Raises InvalidArgumentError where the model cannot be cut to the
+    baseline's size, and where the baseline is below the time that its link needs for the bytes.
     """
     case = _Case(request=request, model=model, hardware=hardware, calibration=calibration)
     case = evolve(case, compute_seconds=_baseline_compute_seconds(case))
-    rank_count = request.node_count * request.ranks_per_node
-    sizes = [size for size in divisors(rank_count) if fits_nodes(size, request.ranks_per_node)]
-    options = sorted((_option(case, size) for size in sizes), key=lambda option: _rank(case, option))
-    links = (*_fabric(case, options[0].layout).links, *_reference(case, options[0].layout).links)
+    nodes, in_node = request.workload.node_count, request.workload.ranks_per_node
+    groups = [instance_layout(size, in_node) for size in sizes_to_show(model, nodes, in_node)]
+    options = [_ranked(case, layout) for layout in groups]
+    if not any(one.is_runnable for one in options):
+        options += [
+            _ranked(case, layout)
+            for layout in pipelines_that_fit(model, nodes * in_node, in_node, lambda layout: _fits(case, layout))
+        ]
+    options.sort(key=lambda one: _order(case, one))
     return LayoutRecommendation(
-        options=tuple(options),
-        reasons=tuple(_reasons(case, options)),
-        assumptions=(
-            *assumptions.of_fabric(options[0].layout, links, None),
-            assumptions.NO_CACHED_PREFIX,
-            assumptions.EVEN_INSTANCES,
-            *((assumptions.EVEN_COMPUTE, assumptions.NO_OVERLAP) if request.baseline_ttft_seconds is not None else ()),
-            *(
-                (assumptions.NO_MEMORY_RATE,)
-                if hardware is None
-                else assumptions.of_memory_check(model, is_known=any(option.memory is not None for option in options))
-            ),
-            *(() if calibration is None else calibration.assumptions),
-        ),
+        options=tuple(one.option for one in options),
+        reasons=tuple(advice.reasons(request, options, None if options[0].is_runnable else _beyond(case))),
+        assumptions=_assumptions(case, [one.option for one in options]),
         estimator_version=ESTIMATOR_VERSION,
     )
-
-
-def instance_layout(size: int, ranks_per_node: int) -> ParallelLayout:
-    """One instance of `size` ranks, which fills nodes or a part of one (`docs/formulas.md`, Recommendation)."""
-    return ParallelLayout(tensor_parallel_size=size, ranks_per_node=min(size, ranks_per_node))
 
 
 def _baseline_compute_seconds(case: _Case) -> float | None:
@@ -91,7 +98,7 @@ def _baseline_compute_seconds(case: _Case) -> float | None:
     seconds, size = case.request.baseline_ttft_seconds, case.request.baseline_tensor_parallel_size
     if seconds is None:
         return None
-    layout = instance_layout(size, case.request.ranks_per_node)
+    layout = instance_layout(size, case.request.workload.ranks_per_node)
     reference = _reference(case, layout)
     violations = (
         *layout_violations(case.model, layout, "baseline_"),
@@ -102,18 +109,23 @@ def _baseline_compute_seconds(case: _Case) -> float | None:
     return larger(seconds - _prompt_seconds(case, layout, reference).lower, 0.0)
 
 
-def _option(case: _Case, size: int) -> LayoutOption:
-    request, model = case.request, case.model
-    layout = instance_layout(size, request.ranks_per_node)
-    count = request.node_count * request.ranks_per_node // size
+def _ranked(case: _Case, layout: ParallelLayout) -> Ranked:
+    workload = case.request.workload
+    instances = instances_on(workload.node_count, workload.ranks_per_node, layout)
+    option = _option(case, instances)
+    return Ranked(
+        option=option,
+        seconds_per_prompt=_busy_seconds(case, layout) / instances.count,
+        is_untried=option.memory is None and layout.rank_count < case.request.baseline_tensor_parallel_size,
+    )
+
+
+def _option(case: _Case, instances: Instances) -> LayoutOption:
+    layout, load = instances.layout, _load(case, instances.layout)
     old, new = _reference(case, layout), _fabric(case, layout)
-    load = _load(case, layout)
-    kinds, passes = stage_kinds(model, layout), prefill_passes(_prompt(case, layout))
-    need = None
-    if case.hardware is not None:
-        settings = MemorySettings(max_num_batched_tokens=request.max_num_batched_tokens)
-        held = ceil_quotient(request.request_count, count)
-        need = memory_need(model, layout, case.hardware, request.prompt_tokens, held, settings)
+    kinds, passes = stage_kinds(case.model, layout), prefill_passes(_prompts(case, layout, 1))
+    share = ceil_quotient(case.request.workload.request_count, instances.count)
+    need = _need(case, layout, share)
     extra = with_calibrated_change(
         extra_seconds(
             load.outer.sequential_bytes, old.outer, new.outer, _left_out(case, layout, is_checked=bool(need))
@@ -122,30 +134,64 @@ def _option(case: _Case, size: int) -> LayoutOption:
         calibrated_transfers(kinds, passes, case.calibration, new),
     )
     ttft = _ttft_seconds(case, layout, extra)
-    reasons = (*layout_reasons(model, layout), *memory_reasons(need))
+    verdict = feasibility_of(layout_reasons(case.model, layout), need, case.hardware)
     return LayoutOption(
-        instance_count=count,
+        instance_count=instances.count,
+        idle_node_count=instances.idle_node_count,
         layout=layout,
         sent_bytes_per_rank=round(load.outer.busiest_bytes),
         extra_ttft_seconds=extra,
         extra_ttft_fraction=_fraction(case, layout, extra),
         ttft_seconds=ttft,
-        last_ttft_seconds=None if ttft is None else _times(ttft, ceil_quotient(request.request_count, count)),
+        last_ttft_seconds=None if ttft is None else _last_ttft_seconds(case, layout, ttft, share),
         memory=countable_need(need),
-        feasible=not reasons,
-        reasons=reasons,
+        feasible=verdict.feasible,
+        reasons=verdict.reasons,
     )
 
 
+def _need(case: _Case, layout: ParallelLayout, request_count: int) -> MemoryNeed | None:
+    """What one instance with so many prompts needs; None without hardware, and where the model does not say."""
+    if case.hardware is None:
+        return None
+    workload = case.request.workload
+    settings = MemorySettings(max_num_batched_tokens=workload.max_num_batched_tokens)
+    return memory_need(case.model, layout, case.hardware, workload.prompt_tokens, request_count, settings)
+
+
+def _fits(case: _Case, layout: ParallelLayout) -> bool:
+    """Whether an instance can be run on the nodes at hand."""
+    workload = case.request.workload
+    instances = instances_on(workload.node_count, workload.ranks_per_node, layout)
+    share = ceil_quotient(workload.request_count, instances.count)
+    need = _need(case, layout, share)
+    return not layout_reasons(case.model, layout) and need is not None and not memory_reasons(need)
+
+
+def _beyond(case: _Case) -> ParallelLayout | None:
+    """The smallest instance that fits all prompts, on however many nodes; one group before stages of as many ranks."""
+    workload, model = case.request.workload, case.model
+    in_node = workload.ranks_per_node
+
+    def fits(layout: ParallelLayout) -> bool:
+        need = _need(case, layout, workload.request_count)
+        return need is not None and not memory_reasons(need)
+
+    groups = (instance_layout(size, in_node) for size in cuttable_sizes(model, LARGEST_PARALLEL_SIZE, in_node))
+    one_group = [layout for layout in groups if fits(layout)][:1]
+    pipelines = pipelines_that_fit(model, LARGEST_PARALLEL_SIZE, in_node, fits)
+    return min((*one_group, *pipelines), key=lambda layout: layout.rank_count, default=None)
+
+
 def _compute_at(case: _Case, layout: ParallelLayout) -> float | None:
-    """Arithmetic of one rank: c N_0 / N."""
+    """Arithmetic of one rank: c N_0 / (N Q)."""
     if case.compute_seconds is None:
         return None
-    return case.compute_seconds * case.request.baseline_tensor_parallel_size / layout.tensor_parallel_size
+    return case.compute_seconds * case.request.baseline_tensor_parallel_size / layout.rank_count
 
 
 def _fraction(case: _Case, layout: ParallelLayout, extra: Estimate) -> Estimate | None:
-    """The loss d over t_N + c N_0 / N, over the reference link."""
+    """The loss d over t + c N_0 / (N Q), over the reference link."""
     compute_seconds = _compute_at(case, layout)
     if compute_seconds is None:
         return None
@@ -162,12 +208,15 @@ def _fraction(case: _Case, layout: ParallelLayout, extra: Estimate) -> Estimate 
 
 
 def _ttft_seconds(case: _Case, layout: ParallelLayout, extra: Estimate) -> Estimate | None:
-    """Over the link: at the baseline's size the baseline and the loss, else [max(t_N, c N_0/N), t_N + T N_0/N]."""
+    """Over the link: at the baseline's size the baseline and the loss, else [max(t, c N_0/(N Q)), t + T N_0/N].
+
+    The stages of a pipeline compute one prompt one after another at most.
+    """
     compute_seconds, seconds = _compute_at(case, layout), case.request.baseline_ttft_seconds
     if compute_seconds is None or seconds is None:
         return None
     network = _prompt_seconds(case, layout, _fabric(case, layout))
-    if layout.tensor_parallel_size == case.request.baseline_tensor_parallel_size:
+    if layout.tensor_parallel_size == layout.rank_count == case.request.baseline_tensor_parallel_size:
         return seconds_after_change(extra, seconds, network.lower)
     scale = case.request.baseline_tensor_parallel_size / layout.tensor_parallel_size
     lower = larger(network.lower, compute_seconds)
@@ -180,83 +229,76 @@ def _ttft_seconds(case: _Case, layout: ParallelLayout, extra: Estimate) -> Estim
     )
 
 
-def _times(seconds: Estimate, count: int) -> Estimate:
-    """`count` prompts one after another."""
-    return evolve(
-        seconds,
-        lower=seconds.lower * count,
-        expected=None if seconds.expected is None else seconds.expected * count,
-        upper=upper_end(seconds) * count,
+def _last_ttft_seconds(case: _Case, layout: ParallelLayout, ttft: Estimate, count: int) -> Estimate:
+    """`count` prompts one after another; of a pipeline at the least with one in every stage."""
+    in_turn = evolve(
+        ttft,
+        lower=ttft.lower * count,
+        expected=None if ttft.expected is None else ttft.expected * count,
+        upper=upper_end(ttft) * count,
     )
+    if layout.pipeline_parallel_size == 1:
+        return in_turn
+    network = prompt_seconds(_prompts(case, layout, count), case.model, _fabric(case, layout), None)
+    return evolve(in_turn, lower=larger(network.lower, (_compute_at(case, layout) or 0.0) * count), expected=None)
 
 
-def _rank(case: _Case, option: LayoutOption) -> tuple[bool, bool, float]:
-    size = option.layout.tensor_parallel_size
-    is_untried = option.memory is None and size < case.request.baseline_tensor_parallel_size
-    return (not option.feasible, is_untried, _seconds_of_one_prompt(case, option) / option.instance_count)
+def _order(case: _Case, one: Ranked) -> tuple[bool, bool, int, float]:
+    """What comes first; without a baseline what leaves fewer nodes idle, since arithmetic outweighs transfers."""
+    idle = one.option.idle_node_count if case.compute_seconds is None else 0
+    return not one.is_runnable, one.is_untried, idle, one.seconds_per_prompt
 
 
-def _seconds_of_one_prompt(case: _Case, option: LayoutOption) -> float:
-    """Transfers and arithmetic of one prompt over the link, nothing overlapped."""
-    network = _prompt_seconds(case, option.layout, _fabric(case, option.layout)).lower
-    return network + (_compute_at(case, option.layout) or 0.0)
+def _busy_seconds(case: _Case, layout: ParallelLayout) -> float:
+    """Transfers and arithmetic of one prompt in the busiest stage over the link, nothing overlapped."""
+    load, fabric = _load(case, layout), _fabric(case, layout)
+    seconds = send_seconds(load.outer.busiest_bytes, fabric.outer.effective_bits_per_second)
+    if fabric.inner is not None:
+        within = send_seconds(load.inner.busiest_bytes, fabric.inner.effective_bits_per_second)
+        seconds = larger(seconds, within)
+    return seconds + (_compute_at(case, layout) or 0.0)
 
 
-def _reasons(case: _Case, options: Sequence[LayoutOption]) -> Iterator[str]:
-    best = options[0]
-    if not best.feasible:
-        yield "No size can be run on these nodes."
-        return
-    yield _line(case, best)
-    yield from (_line(case, other) for other in options[1:] if other.feasible)
-    larger_ones = [one for one in options if one.feasible and one.instance_count < best.instance_count]
-    if larger_ones:
-        yield (
-            "A larger group computes a prompt sooner and sends about as much for it, so the link takes a larger share"
-            " of its time; smaller groups side by side share the arithmetic of many prompts without that."
-        )
-    if any(_rank(case, one)[1] for one in options):
-        yield (
-            f"Sizes below TP{case.request.baseline_tensor_parallel_size} come behind: the baseline was measured at that"
-            " one, and nothing says that the model fits fewer ranks."
-        )
-    elif all(option.memory is None for option in options):
-        yield "Whether the model fits was not checked; the best size is the smallest one into which it does."
-
-
-def _line(case: _Case, option: LayoutOption) -> str:
-    name = f"{option.instance_count} x {layout_name(option.layout)}"
-    lost = upper_end(option.extra_ttft_seconds)
-    loss = f"at most {in_seconds(lost)} of a prompt" if lost else "nothing"
-    if lost and option.extra_ttft_fraction is not None:
-        loss = f"at most {100 * upper_end(option.extra_ttft_fraction):.1f} % of the TTFT"
-    every = in_seconds(_seconds_of_one_prompt(case, option) / option.instance_count)
-    what = "transfers and arithmetic" if case.compute_seconds is not None else "transfers alone"
-    return f"{name}: loses {loss}; all nodes together take a prompt every {every}, counting {what}."
+def _assumptions(case: _Case, options: Sequence[LayoutOption]) -> tuple[str, ...]:
+    request = case.request
+    one_node = ParallelLayout(tensor_parallel_size=1, ranks_per_node=request.workload.ranks_per_node)
+    links = (*_fabric(case, one_node).links, *_reference(case, one_node).links)
+    pipelines = [option.layout for option in options if option.layout.pipeline_parallel_size > 1]
+    is_known = any(option.memory is not None for option in options)
+    return (
+        *assumptions.of_fabric(one_node, links, None),
+        *assumptions.of_inner_link(request.inner_link, request.workload.ranks_per_node),
+        assumptions.NO_CACHED_PREFIX,
+        assumptions.EVEN_INSTANCES,
+        *((assumptions.PROMPT_IN_EVERY_STAGE, *assumptions.of_layout(pipelines[0])) if pipelines else ()),
+        *((assumptions.EVEN_COMPUTE, assumptions.NO_OVERLAP) if request.baseline_ttft_seconds is not None else ()),
+        *(
+            (assumptions.NO_MEMORY_RATE,)
+            if case.hardware is None
+            else (
+                *assumptions.of_memory_check(case.model, is_known=is_known),
+                *assumptions.of_weight_format(case.model),
+            )
+        ),
+        *(() if case.calibration is None else case.calibration.assumptions),
+    )
 
 
 def _left_out(case: _Case, layout: ParallelLayout, *, is_checked: bool) -> tuple[Effect, ...]:
     unchecked = () if is_checked else (Effect.MEMORY_FIT,)
-    return (*unchecked, Effect.FIXED_OVERHEAD, *prefill_effects(_prompt(case, layout)))
+    return (*unchecked, Effect.FIXED_OVERHEAD, *prefill_effects(_prompts(case, layout, 1)))
 
 
-def _prompt(case: _Case, layout: ParallelLayout) -> PrefillWorkload:
-    return PrefillWorkload(
-        model=case.request.model,
-        model_config_json=case.request.model_config_json,
-        prompt_tokens=case.request.prompt_tokens,
-        max_num_batched_tokens=case.request.max_num_batched_tokens,
-        tensor_parallel_size=layout.tensor_parallel_size,
-        ranks_per_node=layout.ranks_per_node,
-    )
+def _prompts(case: _Case, layout: ParallelLayout, request_count: int) -> PrefillWorkload:
+    return prompts_on(layout, case.request.workload, request_count)
 
 
 def _load(case: _Case, layout: ParallelLayout) -> FabricLoad:
-    return fabric_load(stage_kinds(case.model, layout), prefill_rows(_prompt(case, layout), logits_rows=0))
+    return fabric_load(stage_kinds(case.model, layout), prefill_rows(_prompts(case, layout, 1), logits_rows=0))
 
 
 def _prompt_seconds(case: _Case, layout: ParallelLayout, fabric: Fabric) -> Estimate:
-    return prompt_seconds(_prompt(case, layout), case.model, fabric, None)
+    return prompt_seconds(_prompts(case, layout, 1), case.model, fabric, None)
 
 
 def _fabric(case: _Case, layout: ParallelLayout) -> Fabric:

@@ -90,7 +90,7 @@ class StageKind:
     """`stage_count` stages that run the same collectives, and their bytes by link.
 
     `least_outer` and `least_inner` are those bytes that are sent in any case. `all_reduce_count` are those of one stage
-    in one pass, `sending_all_reduce_count` those among several ranks.
+    in one pass, `sending_all_reduce_count` those among several ranks; `sends_within`: any bytes stay in a node.
     """
 
     rows: tuple[StageRow, ...]
@@ -103,6 +103,7 @@ class StageKind:
     all_reduce_count: int
     sending_all_reduce_count: int
     sends: bool
+    sends_within: bool
 
 
 def stage_kinds(model: Model, layout: ParallelLayout) -> tuple[StageKind, ...]:
@@ -117,7 +118,9 @@ def stage_kinds(model: Model, layout: ParallelLayout) -> tuple[StageKind, ...]:
 @lru_cache(maxsize=256)
 def _stage_kinds(model: Model, layout: ParallelLayout) -> tuple[StageKind, ...]:
     replaced = [(collective, tuple(_replacements(collective, model, layout))) for collective in model.collectives]
-    gathered = _received_states(model, layout)
+    gathered = _gathered_states(
+        model, layout, "pipeline: the ranks of a stage put together the shares that they received"
+    )
     kinds: dict[tuple[StageRow, ...], int] = {}
     last: tuple[StageRow, ...] = ()
     for stage in stage_layers(model.layer_count, layout.pipeline_parallel_size):
@@ -137,6 +140,7 @@ def _stage_kinds(model: Model, layout: ParallelLayout) -> tuple[StageKind, ...]:
                 row.count for row in rows if row.sends and row.collective.kind is CollectiveKind.ALL_REDUCE
             ),
             sends=any(row.sends for row in rows),
+            sends_within=any(row.inner_bytes for row in rows),
         )
         for rows, count in kinds.items()
     )
@@ -182,15 +186,7 @@ def _replacements(collective: Collective, model: Model, layout: ParallelLayout) 
     if layout.sequence_parallel and collective.kind is CollectiveKind.ALL_REDUCE:
         kinds = (CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_GATHER)
     for kind in kinds:
-        yield LayoutCollective(
-            kind=kind,
-            rank_group=RankGroup.TENSOR,
-            placement=group,
-            payload=payload,
-            message_bytes=message_bytes,
-            sent=split_bytes(kind, group, message_bytes),
-            reason=_reason(collective, layout),
-        )
+        yield _collective(kind, RankGroup.TENSOR, group, payload, message_bytes, _reason(collective, layout))
 
 
 def _reason(collective: Collective, layout: ParallelLayout) -> str:
@@ -209,7 +205,7 @@ def _exchange(model: Model, layout: ParallelLayout) -> Iterator[LayoutCollective
             "dispatch: each token goes to the ranks of its experts",
             "combine: the results of its experts come back to each token",
         ):
-            row = _expert_row(CollectiveKind.ALL_TO_ALL, experts, Payload.GROUP_TOKEN, copies, reason)
+            row = _collective(CollectiveKind.ALL_TO_ALL, RankGroup.EXPERT, experts, Payload.GROUP_TOKEN, copies, reason)
             # Where all experts of a token share a rank, it is sent once.
             yield evolve(row, least_share=quotient(1.0, model.active_expert_count, if_zero=1.0))
     else:
@@ -219,30 +215,31 @@ def _exchange(model: Model, layout: ParallelLayout) -> Iterator[LayoutCollective
             (CollectiveKind.ALL_GATHER, logits_bytes, "dispatch: router logits of the tokens"),
             (CollectiveKind.REDUCE_SCATTER, width_bytes, "combine: results are summed and go back to their ranks"),
         ):
-            yield _expert_row(kind, experts, Payload.ANY_TOKEN, message_bytes, reason)
+            yield _collective(kind, RankGroup.EXPERT, experts, Payload.ANY_TOKEN, message_bytes, reason)
     if layout.tensor_parallel_size > 1:
-        group = tensor_group(layout)
-        yield LayoutCollective(
-            kind=CollectiveKind.ALL_GATHER,
-            rank_group=RankGroup.TENSOR,
-            placement=group,
-            payload=Payload.GROUP_TOKEN,
-            message_bytes=width_bytes,
-            sent=split_bytes(CollectiveKind.ALL_GATHER, group, width_bytes),
-            reason="experts: each rank of an attention group dispatched a share of its tokens, and gets all again",
+        yield _gathered_states(
+            model,
+            layout,
+            "experts: each rank of an attention group dispatched a share of its tokens, and gets all again",
         )
 
 
-def _expert_row(
-    kind: CollectiveKind, experts: Placement, payload: Payload, message_bytes: float, reason: str
+def _collective(
+    kind: CollectiveKind,
+    rank_group: RankGroup,
+    placement: Placement,
+    payload: Payload,
+    message_bytes: float,
+    reason: str,
 ) -> LayoutCollective:
+    """One that every rank of a group takes part in."""
     return LayoutCollective(
         kind=kind,
-        rank_group=RankGroup.EXPERT,
-        placement=experts,
+        rank_group=rank_group,
+        placement=placement,
         payload=payload,
         message_bytes=message_bytes,
-        sent=split_bytes(kind, experts, message_bytes),
+        sent=split_bytes(kind, placement, message_bytes),
         reason=reason,
     )
 
@@ -260,15 +257,9 @@ def _sent_states(model: Model, layout: ParallelLayout, stage: StageLayers) -> La
     )
 
 
-def _received_states(model: Model, layout: ParallelLayout) -> LayoutCollective:
-    group = tensor_group(layout)
+def _gathered_states(model: Model, layout: ParallelLayout, reason: str) -> LayoutCollective:
+    """The hidden states of a token, of which each rank of a tensor-parallel group has a share."""
     message_bytes = model.hidden_size * model.activation_value_bytes
-    return LayoutCollective(
-        kind=CollectiveKind.ALL_GATHER,
-        rank_group=RankGroup.TENSOR,
-        placement=group,
-        payload=Payload.GROUP_TOKEN,
-        message_bytes=message_bytes,
-        sent=split_bytes(CollectiveKind.ALL_GATHER, group, message_bytes),
-        reason="pipeline: the ranks of a stage put together the shares that they received",
+    return _collective(
+        CollectiveKind.ALL_GATHER, RankGroup.TENSOR, tensor_group(layout), Payload.GROUP_TOKEN, message_bytes, reason
     )

@@ -4,6 +4,7 @@ Bytes are whole and of the fullest rank. None: the model does not say enough.
 """
 
 from estimator_service.core.memory.cache import cache_bytes_of_rank, cache_bytes_read
+from estimator_service.core.memory.feasibility import MEMORY_NOT_KNOWN, Feasibility, feasibility_of
 from estimator_service.core.memory.fit import check_memory_fit
 from estimator_service.core.memory.need import (
     MemorySettings,
@@ -22,6 +23,8 @@ from estimator_service.core.memory.reads import ReadBytes, weight_bytes_read
 from estimator_service.core.memory.weights import RankWeights, stored_at, weights_of_rank
 
 __all__ = [
+    "MEMORY_NOT_KNOWN",
+    "Feasibility",
     "MemorySettings",
     "RankWeights",
     "ReadBytes",
@@ -31,6 +34,7 @@ __all__ = [
     "check_memory_fit",
     "communication_buffer_bytes",
     "countable_need",
+    "feasibility_of",
     "memory_need",
     "memory_reasons",
     "memory_violations",

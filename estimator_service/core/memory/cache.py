@@ -18,7 +18,10 @@ def bytes_per_token(group: CacheGroup, cache_value_bytes: int) -> int:
     """Bytes of one token in one layer over all heads: v b_c, or as the engine stores FP8 (`docs/formulas.md`, Memory).
 
     Sparse MLA in vLLM keeps 656 bytes in FP8: 512 values, 16 bytes of scales, 64 values of 2 bytes for the positions.
+    Its indexer keeps 132 whatever the type of the cache: 128 values in FP8 and a scale.
     """
+    if group.fixed_bytes_per_token:
+        return group.fixed_bytes_per_token
     if cache_value_bytes == FP8_VALUE_BYTES and group.fp8_bytes_per_token:
         return group.fp8_bytes_per_token
     return group.values_per_token * cache_value_bytes
@@ -95,7 +98,7 @@ def cache_bytes_read(
     """
     if not model.cache_groups:
         return None
-    read = tuple(_as_read(group) for group in model.cache_groups)
+    read = tuple(_as_read(group, cache_value_bytes) for group in model.cache_groups)
     per_request = max(
         request_cache_bytes_of_stage(evolve(model, cache_groups=read), layout, stage, context_tokens, cache_value_bytes)
         for stage in fullest_stages(model.layer_count, layout.pipeline_parallel_size)
@@ -110,7 +113,9 @@ def _layer_bytes(group: CacheGroup, share: Share, context_tokens: int, cache_val
     return kept_tokens * token_bytes + share.of(group.state_bytes_per_request)
 
 
-def _as_read(group: CacheGroup) -> CacheGroup:
-    """`group` as a row reads it: no more tokens than attention selects."""
+def _as_read(group: CacheGroup, cache_value_bytes: int) -> CacheGroup:
+    """`group` as a row reads it: no more tokens than attention selects, and in FP8 what an engine can keep in FP8."""
     limits = [limit for limit in (group.window_tokens, group.read_tokens) if limit is not None]
-    return evolve(group, window_tokens=min(limits, default=None))
+    in_fp8 = cache_value_bytes == FP8_VALUE_BYTES and group.fp8_bytes_per_token
+    fixed_bytes = 0 if in_fp8 else group.fixed_bytes_per_token
+    return evolve(group, window_tokens=min(limits, default=None), fixed_bytes_per_token=fixed_bytes)

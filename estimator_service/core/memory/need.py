@@ -15,7 +15,7 @@ from estimator_service.core.memory.overheads import (
 )
 from estimator_service.core.memory.shares import Stage, fullest_stages
 from estimator_service.core.memory.weights import RankWeights, weights_of_stage
-from linkbound.domain.catalog import Hardware, Model
+from linkbound.domain.catalog import Hardware, Model, WeightFormatSource
 from linkbound.domain.errors import Violation
 from linkbound.domain.layout import ParallelLayout
 from linkbound.domain.memory import (
@@ -24,6 +24,7 @@ from linkbound.domain.memory import (
     DEFAULT_MAX_NUM_BATCHED_TOKENS,
     MemoryNeed,
 )
+from linkbound.domain.words import IF_OF_THE_DATA_TYPE
 
 LARGEST_MEMORY_BYTES = 7 * 10**18
 """What a rank needs or reads at most, so that sums and differences of such numbers stay within 64 bits."""
@@ -91,7 +92,8 @@ def memory_reasons(need: MemoryNeed | None) -> tuple[str, ...]:
         return ()
     needed, usable = _gigabytes(need.total_bytes), _gigabytes(need.usable_bytes)
     missing = _gigabytes(need.total_bytes - need.usable_bytes)
-    return (f"a rank needs {needed} of memory and may use {usable}: {missing} are missing",)
+    if_stored_so = f", {IF_OF_THE_DATA_TYPE}" if need.weight_format_source is WeightFormatSource.DATA_TYPE else ""
+    return (f"a rank needs {needed} of memory and may use {usable}: {missing} are missing{if_stored_so}",)
 
 
 def memory_violations(needed_bytes: float, field: str) -> Iterator[Violation]:
@@ -143,6 +145,7 @@ def _need(
         runtime_bytes=runtime,
         total_bytes=stage.weights.total_bytes + cached + activations + buffers + runtime,
         usable_bytes=usable_bytes(hardware, settings.gpu_memory_utilization_fraction),
+        weight_format_source=model.weight_format_source,
     )
 
 

@@ -15,7 +15,7 @@ from estimator_service.core.memory.shares import (
     placement_of,
     rank_share,
 )
-from linkbound.domain.catalog import Model, ModelPart, ParameterGroup
+from linkbound.domain.catalog import Model, ModelPart, ParameterGroup, WeightFormatSource
 from linkbound.domain.layout import ParallelLayout
 from linkbound.domain.link import BITS_PER_BYTE
 
@@ -38,7 +38,12 @@ def stored_at(model: Model, weight_bits_per_parameter: float | None) -> Model:
     if weight_bits_per_parameter is None:
         return model
     groups = tuple(evolve(group, weight_bytes=None) for group in model.parameter_groups)
-    return evolve(model, weight_bits_per_parameter=weight_bits_per_parameter, parameter_groups=groups)
+    return evolve(
+        model,
+        weight_bits_per_parameter=weight_bits_per_parameter,
+        parameter_groups=groups,
+        weight_format_source=WeightFormatSource.STATED,
+    )
 
 
 def group_weight_bytes(group: ParameterGroup, model: Model) -> int | None:

@@ -39,6 +39,7 @@ def check_plan(facts: PlanFacts) -> PlanCheck:
             *assumptions.of_links(*links),
             assumptions.NO_CACHED_PREFIX,
             *((assumptions.BASELINE_WITHOUT_LINK,) if _has_homeless_baseline(facts) else ()),
+            *(() if facts.memory is None or facts.model is None else assumptions.of_weight_format(facts.model)),
         ),
         estimator_version=ESTIMATOR_VERSION,
     )

@@ -8,6 +8,7 @@ from estimator_service.core.decode import estimate_decode
 from estimator_service.core.intervals import upper_end
 from estimator_service.core.planning import words
 from estimator_service.core.planning.facts import PlanFacts, missing
+from estimator_service.core.planning.question import PlanQuestion
 from estimator_service.core.planning.slowest_link import slowest_rate, verdict_on
 from estimator_service.core.prefill import estimate_prefill
 from linkbound.domain.catalog import Model
@@ -29,22 +30,19 @@ HALF_IS_NOT_HALF = (
 _STATUS_OF = {Verdict.YES: PlanStatus.OK, Verdict.MAYBE: PlanStatus.CONCERN, Verdict.NO: PlanStatus.CONCERN}
 _WORDS_OF = {Verdict.YES: "kept", Verdict.MAYBE: "kept only if transfers hide behind arithmetic", Verdict.NO: "missed"}
 
+_TTFT_TARGET = PlanQuestion("ttft_target", "Is there a TTFT target for long prompts?")
+_LINK_LOSS = PlanQuestion("link_loss", "Is the loss over the planned link estimated?")
+
 
 def target_item(facts: PlanFacts) -> PlanItem:
     """Is there a TTFT target, and does the planned link keep it? (`docs/formulas.md`, Plan)."""
-    question = "Is there a TTFT target for long prompts?"
     target = facts.request.target_ttft_seconds
     if target is None:
-        return PlanItem(
-            topic="ttft_target",
-            question=question,
-            status=PlanStatus.MISSING,
-            advice=("Set one: without it no link is too slow.",),
-        )
+        return _TTFT_TARGET.item(PlanStatus.MISSING, advice=("Set one: without it no link is too slow.",))
     workload, model = facts.workload, facts.model
     if workload is None or model is None:
         answers = (f"{words.seconds(target)}.", *missing(facts))
-        return PlanItem(topic="ttft_target", question=question, status=PlanStatus.MISSING, answers=answers)
+        return _TTFT_TARGET.item(PlanStatus.MISSING, answers=answers)
     ttft = _prefill(facts, workload, model).ttft_seconds
     verdict = verdict_on(ttft, target)
     answers = (
@@ -55,10 +53,8 @@ def target_item(facts: PlanFacts) -> PlanItem:
         *_slowest(facts, workload, model, target),
     )
     undecided = verdict is Verdict.MAYBE and ttft.upper is None
-    return PlanItem(
-        topic="ttft_target",
-        question=question,
-        status=PlanStatus.MISSING if undecided else _STATUS_OF[verdict],
+    return _TTFT_TARGET.item(
+        PlanStatus.MISSING if undecided else _STATUS_OF[verdict],
         answers=answers,
         advice=(MEASURE_A_BASELINE,) if undecided else (),
     )
@@ -66,26 +62,21 @@ def target_item(facts: PlanFacts) -> PlanItem:
 
 def loss_item(facts: PlanFacts) -> PlanItem:
     """Is the loss of the planned link estimated? (`docs/formulas.md`, Plan)."""
-    question = "Is the loss over the planned link estimated?"
     workload, model = facts.workload, facts.model
     if workload is None or model is None:
-        return PlanItem(topic="link_loss", question=question, status=PlanStatus.MISSING, answers=missing(facts))
+        return _LINK_LOSS.item(PlanStatus.MISSING, answers=missing(facts))
     prefill = _prefill(facts, workload, model)
     network = (
         f"{words.megabytes(prefill.sent_bytes_per_rank)} of one rank take"
         f" {words.interval(prefill.network_seconds)} over {words.link_rate(prefill.link)}."
     )
     if facts.reference is None:
-        return PlanItem(
-            topic="link_loss",
-            question=question,
-            status=PlanStatus.MISSING,
+        return _LINK_LOSS.item(
+            PlanStatus.MISSING,
             answers=(network, "A loss is a difference: no reference link is given to compare with."),
         )
-    return PlanItem(
-        topic="link_loss",
-        question=question,
-        status=PlanStatus.OK,
+    return _LINK_LOSS.item(
+        PlanStatus.OK,
         answers=(network, *_losses(facts, prefill), *_decode_loss(facts, model)),
         advice=tuple(_loss_advice(facts, facts.reference)),
     )

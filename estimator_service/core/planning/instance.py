@@ -9,10 +9,13 @@ from estimator_service.core.feasibility import infeasible_reasons
 from estimator_service.core.inventory import sent_bytes_per_token
 from estimator_service.core.planning import words
 from estimator_service.core.planning.facts import PlanFacts, missing
+from estimator_service.core.planning.question import PlanQuestion
 from estimator_service.core.tp_projection import project_tp_sizes
-from linkbound.domain.catalog import Model
+from linkbound.domain.catalog import Model, WeightFormatSource
+from linkbound.domain.memory import MemoryFit
 from linkbound.domain.planning import PlanItem, PlanStatus
 from linkbound.domain.tp_projection import TpProjectionRequest
+from linkbound.domain.words import IF_OF_THE_DATA_TYPE, counted
 
 SHORT_PROMPT_TOKENS = 1024
 """Prompts up to this length reached about half the rate of a 200 Gb/s link (study 1, 8.2)."""
@@ -27,25 +30,26 @@ _NEEDS_RANKS = (
     "A tensor-parallel group of {0} needs {0} ranks: take more nodes, or a smaller size that the memory allows."
 )
 
+_TENSOR_PARALLEL_SIZE = PlanQuestion("tensor_parallel_size", "Is the tensor-parallel size of each instance decided?")
+_PROMPT_LENGTH = PlanQuestion(
+    "prompt_length", "Is the length of the longest prompt known (chat, retrieval, long documents)?"
+)
+_MEMORY = PlanQuestion("memory", "Does an instance fit into the memory of its nodes?")
+
 
 def tensor_parallel_item(facts: PlanFacts) -> PlanItem:
     """Is the tensor-parallel size of an instance decided? (`docs/formulas.md`, Plan)."""
     size = facts.request.tensor_parallel_size
-    question = "Is the tensor-parallel size of each instance decided?"
     if not size:
-        return PlanItem(
-            topic="tensor_parallel_size",
-            question=question,
-            status=PlanStatus.MISSING,
+        return _TENSOR_PARALLEL_SIZE.item(
+            PlanStatus.MISSING,
             answers=tuple(_candidate_sizes(facts)),
             advice=("Take the smallest size that the memory allows, and run several instances.",),
         )
     concerns = tuple(_size_concerns(facts))
     is_too_wide, narrower = size > facts.request.node_count, _may_be_narrower(facts)
-    return PlanItem(
-        topic="tensor_parallel_size",
-        question=question,
-        status=PlanStatus.CONCERN if concerns else PlanStatus.OK,
+    return _TENSOR_PARALLEL_SIZE.item(
+        PlanStatus.CONCERN if concerns else PlanStatus.OK,
         answers=(*_instances(facts.request.node_count, size), *concerns, *_losses_of_sizes(facts)),
         advice=(_NEEDS_RANKS.format(size),) if is_too_wide else (_NOT_WIDER_THAN_NEEDED,) if narrower else (),
     )
@@ -54,16 +58,13 @@ def tensor_parallel_item(facts: PlanFacts) -> PlanItem:
 def prompt_item(facts: PlanFacts) -> PlanItem:
     """Is the length of the prompts known? (`docs/formulas.md`, Plan)."""
     tokens = facts.request.prompt_tokens
-    question = "Is the length of the longest prompt known (chat, retrieval, long documents)?"
     if not tokens:
-        return PlanItem(
-            topic="prompt_length",
-            question=question,
-            status=PlanStatus.MISSING,
+        return _PROMPT_LENGTH.item(
+            PlanStatus.MISSING,
             advice=("Take it from the logs of the workload: what a link costs grows with every prompt token.",),
         )
     workload, model = facts.workload, facts.model
-    answers = [f"{tokens:,} prompt tokens.", *missing(facts)]
+    answers = [f"{counted(tokens, 'prompt token')}.", *missing(facts)]
     if workload is not None and model is not None:
         size = workload.tensor_parallel_size
         each = sent_bytes_per_token(model, size)
@@ -73,10 +74,8 @@ def prompt_item(facts: PlanFacts) -> PlanItem:
         )
     short = tokens <= SHORT_PROMPT_TOKENS
     advice = ("So short a prompt does not reach the rate of a fast link: the bound overstates what it loses.",)
-    return PlanItem(
-        topic="prompt_length",
-        question=question,
-        status=PlanStatus.OK,
+    return _PROMPT_LENGTH.item(
+        PlanStatus.OK,
         answers=tuple(answers),
         advice=advice if short else (),
     )
@@ -84,14 +83,11 @@ def prompt_item(facts: PlanFacts) -> PlanItem:
 
 def memory_item(facts: PlanFacts) -> PlanItem:
     """Does the model fit at this size with such a prompt? (`docs/formulas.md`, Plan)."""
-    question = "Does an instance fit into the memory of its nodes?"
     fit = facts.memory
     if fit is None:
         lacking = () if facts.hardware is not None else ("Not computed, since not given: the hardware.",)
-        return PlanItem(
-            topic="memory",
-            question=question,
-            status=PlanStatus.MISSING,
+        return _MEMORY.item(
+            PlanStatus.MISSING,
             answers=lacking or missing(facts) or ("Not computed: no source states the weights of the model.",),
         )
     need = fit.need
@@ -102,26 +98,35 @@ def memory_item(facts: PlanFacts) -> PlanItem:
         )
     ]
     if fit.fits:
-        answers.append(f"{fit.largest_request_count:,} requests of this length fit at the same time.")
+        answers.append(f"At the same time there is room for {counted(fit.largest_request_count, 'such request')}.")
     else:
-        answers.append(f"{words.megabytes(-fit.headroom_bytes)} are short.")
+        answers.append(f"{words.megabytes(-fit.headroom_bytes)} are short{_condition(fit)}.")
     if fit.smallest_tp_that_fits is not None:
         answers.append(f"The smallest size that fits is TP{fit.smallest_tp_that_fits}.")
-    return PlanItem(
-        topic="memory",
-        question=question,
-        status=PlanStatus.OK if fit.fits else PlanStatus.CONCERN,
+    return _MEMORY.item(
+        PlanStatus.OK if fit.fits else PlanStatus.CONCERN,
         answers=tuple(answers),
-        advice=() if fit.fits else ("Take more ranks, fewer bits per weight, or a smaller model.",),
+        advice=() if fit.fits else tuple(_advice(fit)),
     )
+
+
+def _advice(fit: MemoryFit) -> Iterator[str]:
+    if _condition(fit):
+        yield "If the checkpoint has a file that says how it is quantised, import the model with it and ask again."
+    yield "Take more ranks, fewer bits per weight, or a smaller model."
+
+
+def _condition(fit: MemoryFit) -> str:
+    """What hangs on a config that names no quantisation."""
+    is_open = fit.need.weight_format_source is WeightFormatSource.DATA_TYPE
+    return f", {IF_OF_THE_DATA_TYPE}" if is_open else ""
 
 
 def _instances(node_count: int, size: int) -> Iterator[str]:
     count, idle = divmod(node_count, size)
     if count:
-        instances = "1 instance" if count == 1 else f"{count} instances"
-        rest = f"; {idle} stay idle" if idle else ""
-        yield f"{instances} of TP{size} on {node_count} nodes{rest}."
+        rest = f"; {idle} {'stays' if idle == 1 else 'stay'} idle" if idle else ""
+        yield f"{counted(count, 'instance')} of TP{size} on {counted(node_count, 'node')}{rest}."
 
 
 def _size_concerns(facts: PlanFacts) -> Iterator[str]:
@@ -158,7 +163,7 @@ def _candidate_sizes(facts: PlanFacts) -> Iterator[str]:
         return
     sizes = [size for size in _SIZES if size <= facts.request.node_count and not infeasible_reasons(model, size)]
     names = ", ".join(f"TP{size}" for size in sizes)
-    yield f"{model.model_id} can be cut to {names} on {facts.request.node_count} nodes."
+    yield f"{model.model_id} can be cut to {names} on {counted(facts.request.node_count, 'node')}."
 
 
 def _losses_of_sizes(facts: PlanFacts) -> Iterator[str]:

@@ -29,6 +29,7 @@ NOT_BY_A_LINK_ALONE = (
 )
 ONLY_THE_NETWORK = "Without a baseline only the time on the network is known; arithmetic comes on top."
 NOTHING_IS_SENT = "Nothing is sent between nodes: every link keeps it."
+NO_LINK_MATTERS = "Nothing is sent between nodes: every link is fast enough."
 TOO_SLOW_WITHIN_NODES = "No link between nodes keeps it: those within nodes need {inner:.3g} s."
 
 _ANY_LINK = Link(line_rate_bits_per_second=LARGEST_RATE_BITS_PER_SECOND)
@@ -112,6 +113,7 @@ def find_slowest_link(request: SlowestLinkRequest, model: Model) -> SlowestLink:
         reasons=_reasons(target),
         assumptions=(
             *assumptions.of_fabric(request.workload.layout, (baseline.link, *inner), None),
+            *assumptions.of_inner_link(request.inner_link, request.workload.ranks_per_node),
             *assumptions.of_prefill(request.workload),
             *assumptions.of_layout(request.workload.layout),
         ),
@@ -207,7 +209,7 @@ def _reasons(target: Target) -> tuple[str, ...]:
     if target.ttft_seconds < target.inner_seconds:
         return (TOO_SLOW_WITHIN_NODES.format(inner=target.inner_seconds),)
     if baseline is None:
-        return (ONLY_THE_NETWORK,)
+        return (ONLY_THE_NETWORK,) if target.sent_bytes else (NO_LINK_MATTERS, ONLY_THE_NETWORK)
     if target.ttft_seconds >= baseline:
         return () if target.sent_bytes else (NOTHING_IS_SENT,)
     if slack_seconds(target) <= 0:

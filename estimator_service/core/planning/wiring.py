@@ -10,6 +10,7 @@ from estimator_service.core.inventory import message_bytes_per_all_reduce
 from estimator_service.core.links import extra_send_seconds, send_seconds
 from estimator_service.core.planning import words
 from estimator_service.core.planning.facts import PlanFacts
+from estimator_service.core.planning.question import PlanQuestion
 from estimator_service.core.prefill import prefill_sent_bytes
 from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.planning import PlanItem, PlanStatus
@@ -28,25 +29,21 @@ READ_RDMA_COUNTERS = (
 AVERAGES_HIDE_BURSTS = "Averages over a second, as switches report them, hide the bursts that TTFT depends on."
 TRY_ONE_CABLE = "Buy one cable first, bring the link up and run ib_write_bw between two nodes, both directions."
 
+_LINK_UP = PlanQuestion("link_up", "Are breakout support and the link-up of the adapter at the planned rate verified?")
+_COUNTERS = PlanQuestion("counters", "Are RDMA counters read every millisecond?")
+_SWITCH_CAPACITY = PlanQuestion("switch_capacity", "Does the switch forward at full rate with every port busy?")
+
 
 def link_up_item(facts: PlanFacts) -> PlanItem:
     """Do breakout and link-up work? Nobody but a person at the machines can tell (`docs/formulas.md`, Plan)."""
-    question = "Are breakout support and the link-up of the adapter at the planned rate verified?"
     option = next(iter(facts.sizing.options), None)
     if option is None:
-        return PlanItem(
-            topic="link_up",
-            question=question,
-            status=PlanStatus.CONCERN,
-            answers=facts.sizing.refused[:SHOWN_OPTION_COUNT],
-        )
+        return _LINK_UP.item(PlanStatus.CONCERN, answers=facts.sizing.refused[:SHOWN_OPTION_COUNT])
     if not option.cables:
-        return PlanItem(topic="link_up", question=question, status=PlanStatus.OK, answers=option.reasons)
+        return _LINK_UP.item(PlanStatus.OK, answers=option.reasons)
     named = () if facts.request.switch else (f"No switch is given; this is for {option.display_name}.",)
-    return PlanItem(
-        topic="link_up",
-        question=question,
-        status=PlanStatus.VERIFY_BY_HAND,
+    return _LINK_UP.item(
+        PlanStatus.VERIFY_BY_HAND,
         answers=(*named, *option.verify),
         advice=(TRY_ONE_CABLE,),
     )
@@ -54,22 +51,13 @@ def link_up_item(facts: PlanFacts) -> PlanItem:
 
 def counters_item(facts: PlanFacts) -> PlanItem:
     """Are RDMA counters read at a resolution that shows bursts? (`docs/formulas.md`, Plan)."""
-    question = "Are RDMA counters read every millisecond?"
     interval = facts.request.counter_interval_seconds
     burst = tuple(_burst(facts))
     if interval is None:
-        return PlanItem(
-            topic="counters",
-            question=question,
-            status=PlanStatus.MISSING,
-            answers=burst,
-            advice=(READ_RDMA_COUNTERS, AVERAGES_HIDE_BURSTS),
-        )
+        return _COUNTERS.item(PlanStatus.MISSING, answers=burst, advice=(READ_RDMA_COUNTERS, AVERAGES_HIDE_BURSTS))
     fine = interval <= MILLISECOND
-    return PlanItem(
-        topic="counters",
-        question=question,
-        status=PlanStatus.OK if fine else PlanStatus.CONCERN,
+    return _COUNTERS.item(
+        PlanStatus.OK if fine else PlanStatus.CONCERN,
         answers=(f"They are read every {words.seconds(interval)}.", *burst),
         advice=(READ_RDMA_COUNTERS,) if fine else (READ_RDMA_COUNTERS, AVERAGES_HIDE_BURSTS),
     )
@@ -77,27 +65,20 @@ def counters_item(facts: PlanFacts) -> PlanItem:
 
 def switch_item(facts: PlanFacts) -> PlanItem:
     """Does the switch carry all nodes at once? (`docs/formulas.md`, Plan)."""
-    question = "Does the switch forward at full rate with every port busy?"
     options = facts.sizing.options
     if options and not options[0].switch:
-        return PlanItem(topic="switch_capacity", question=question, status=PlanStatus.OK, answers=options[0].reasons)
+        return _SWITCH_CAPACITY.item(PlanStatus.OK, answers=options[0].reasons)
     if not facts.request.switch:
-        return PlanItem(
-            topic="switch_capacity",
-            question=question,
-            status=PlanStatus.MISSING,
+        return _SWITCH_CAPACITY.item(
+            PlanStatus.MISSING,
             answers=("No switch is given.", *(_option(option) for option in options[:SHOWN_OPTION_COUNT])),
         )
     if not options:
-        return PlanItem(
-            topic="switch_capacity", question=question, status=PlanStatus.CONCERN, answers=facts.sizing.refused
-        )
+        return _SWITCH_CAPACITY.item(PlanStatus.CONCERN, answers=facts.sizing.refused)
     option = options[0]
     slower = tuple(_worst_case(facts, option))
-    return PlanItem(
-        topic="switch_capacity",
-        question=question,
-        status=PlanStatus.CONCERN if slower else PlanStatus.VERIFY_BY_HAND,
+    return _SWITCH_CAPACITY.item(
+        PlanStatus.CONCERN if slower else PlanStatus.VERIFY_BY_HAND,
         answers=(_option(option), *option.reasons, *slower),
         advice=("Measure all pairs at the same time, not one pair alone.",),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from estimator_service.core.intervals import upper_end
 from linkbound.domain.estimate import Estimate
 from linkbound.domain.link import ResolvedLink
+from linkbound.domain.words import duration
 
 
 def rate(bits_per_second: float) -> str:
@@ -18,11 +19,8 @@ def link_rate(link: ResolvedLink) -> str:
 
 
 def seconds(value: float) -> str:
-    """`6.36 s`, `3.52 ms`, `4.3 us` (`docs/formulas.md`, Plan)."""
-    size = abs(value)
-    if size >= 0.1 or size == 0:
-        return f"{value:.2f} s"
-    return f"{value * 1e3:.2f} ms" if size >= 1e-3 else f"{value * 1e6:.1f} us"
+    """`6.36 s`, `3.52 ms`, `4.30 us` (`docs/formulas.md`, Plan)."""
+    return duration(value)
 
 
 def megabytes(size_bytes: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from attrs import frozen
 
@@ -15,6 +16,7 @@ from estimator_service.core.sizing.fabric import (
     oversubscription_ratio,
     smallest_fabric,
 )
+from estimator_service.core.sizing.order import Candidate, rank, why_before
 from estimator_service.core.sizing.ports import node_ports, node_rates, uplink_ports
 from estimator_service.core.version import ESTIMATOR_VERSION
 from linkbound.domain.network_parts import Cable, NetworkParts, Nic, Switch
@@ -35,23 +37,22 @@ class _Choice:
 def size_cluster(request: SizeClusterRequest, parts: NetworkParts) -> ClusterSizing:
     """Bills of materials for `request`, one for each switch of `parts`, best first (`docs/formulas.md`, Sizing).
 
-    Where no switch is named, two nodes are joined by cables alone first. Then fewest switches first; then the links
-    nearest to the rate asked for; then a switch with a known list price, the cheapest; then, at the same price, the one
-    with more free links, and without a price the one with fewer. One node needs nothing.
+    Where no switch is named, two nodes are joined by cables alone first; then the order is that of `rank`. One node
+    needs nothing.
     """
     nic, cables = parts.nic, parts.cables
     if request.node_count == 1:
         return ClusterSizing(options=(nothing_to_buy(),), estimator_version=ESTIMATOR_VERSION)
     too_fast = sentences.too_fast(nic, request.rate_bits_per_second)
     choices = [] if too_fast else [_choice(request, switch, nic, cables) for switch in parts.switches]
-    found = [(choice.switch, choice.fabric) for choice in choices if choice.fabric is not None]
-    found.sort(key=lambda pair: _rank(*pair))
+    found = [Candidate(choice.switch, choice.fabric) for choice in choices if choice.fabric is not None]
+    found.sort(key=rank)
     is_pair = request.node_count == 2
     direct = direct_option(request, nic, cables) if is_pair and not request.switch else None
     return ClusterSizing(
         options=(
             *(() if direct is None else (direct,)),
-            *(_option(request, switch, fabric, nic, cables) for switch, fabric in found),
+            *(_option(request, one, after, nic, cables) for one, after in zip_longest(found, found[1:])),
         ),
         refused=(too_fast,) if too_fast else tuple(choice.refusal for choice in choices if choice.fabric is None),
         assumptions=(
@@ -86,21 +87,11 @@ def _choice(request: SizeClusterRequest, switch: Switch, nic: Nic, cables: Seque
     return _Choice(switch=switch, fabric=best, refusal="" if best is not None else refusal)
 
 
-def _rank(switch: Switch, fabric: Fabric) -> tuple[int, int, bool, float, int, str]:
-    price, free = switch.list_price_usd, fabric.free_link_count
-    return (
-        fabric.switch_count,
-        fabric.node_ports[0].mode.rate_bits_per_second,
-        price is None,
-        price or 0.0,
-        free if price is None else -free,
-        switch.switch_id,
-    )
-
-
 def _option(
-    request: SizeClusterRequest, switch: Switch, fabric: Fabric, nic: Nic, cables: Sequence[Cable]
+    request: SizeClusterRequest, candidate: Candidate, after: Candidate | None, nic: Nic, cables: Sequence[Cable]
 ) -> SizeOption:
+    """The bill of `candidate`, which stands before `after`."""
+    switch, fabric = candidate.switch, candidate.fabric
     bought = materials.cables_of(fabric)
     return SizeOption(
         switch=switch.switch_id,
@@ -116,6 +107,9 @@ def _option(
         capacity_share_fraction=materials.capacity_share_fraction(switch, fabric),
         list_price_usd=materials.list_price_usd(switch, fabric, bought),
         verify=sentences.to_verify(switch, nic, fabric, cables),
-        reasons=sentences.reasons(switch, nic, fabric, request.rate_bits_per_second),
+        reasons=(
+            *sentences.reasons(switch, nic, fabric, request.rate_bits_per_second),
+            *(() if after is None else why_before(candidate, after)),
+        ),
         sources=tuple(dict.fromkeys((*switch.sources, *nic.sources))),
     )

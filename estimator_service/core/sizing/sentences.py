@@ -8,6 +8,7 @@ from estimator_service.core.sizing.fabric import Fabric, oversubscription_ratio
 from estimator_service.core.sizing.materials import capacity_share_fraction, worst_case_bits_per_second
 from estimator_service.core.sizing.ports import ServingPorts, used_ports
 from linkbound.domain.network_parts import Cable, Nic, Pitfall, Switch
+from linkbound.domain.words import counted
 
 SPREAD = (
     "Traffic spreads evenly over the links between switches: RoCE has few flows, and a hash can put several on one."
@@ -74,8 +75,8 @@ def refusal(switch: Switch, node_count: int, links_per_node: int, largest: int, 
     """Why a switch cannot do it: too few ports, also over two tiers (`docs/formulas.md`, Sizing)."""
     links = f" with {links_per_node} links each" if links_per_node > 1 else ""
     return (
-        f"{switch.display_name} connects at most {largest} nodes{links} at {rate_in_words(rate_bits_per_second)},"
-        f" leaves and spines included; {node_count} are asked for."
+        f"{switch.display_name} connects at most {counted(largest, 'node')}{links} at"
+        f" {rate_in_words(rate_bits_per_second)}, leaves and spines included; {node_count} are asked for."
     )
 
 
@@ -113,8 +114,7 @@ def _of_link_up(nic: Nic, rate_bits_per_second: int, cable: Cable) -> str:
 
 
 def _ports(ports: ServingPorts) -> str:
-    counted = f"{ports.port_count} {ports.group.connector}"
-    return f"{counted} port" if ports.port_count == 1 else f"{counted} ports"
+    return counted(ports.port_count, f"{ports.group.connector} port")
 
 
 def _of_capacity(switch: Switch, fabric: Fabric) -> str:
@@ -154,7 +154,7 @@ def _reasons(switch: Switch, nic: Nic, fabric: Fabric) -> Iterator[str]:
         uplinks = f"{fabric.uplinks.port_count} x {rate_in_words(fabric.uplinks.mode.rate_bits_per_second)}"
         leaf_count = len(fabric.nodes_of_leaves)
         if fabric.spine_count:
-            spines = "1 spine" if fabric.spine_count == 1 else f"{fabric.spine_count} spines"
+            spines = counted(fabric.spine_count, "spine")
             yield f"{leaf_count} leaves and {spines}: {links}, {uplinks} from each leaf."
         else:
             yield f"2 switches side by side: {links}, {uplinks} between them."

@@ -15,6 +15,12 @@ from linkbound.domain.errors import InvalidArgumentError, Violation
 PUBLISHED: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("published.json").read_text("utf-8"))
 """By model: config, parameters as counted by building the class of Transformers without weights, sums of a pass."""
 
+RELEASED: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("released.json").read_text("utf-8"))
+"""By model: sizes of its config, and billions of parameters as its card, paper or announcement rounds them.
+
+Vision towers count where the makers count them. None of these is among PUBLISHED.
+"""
+
 SMALL: dict[str, Any] = {
     "model_type": "llama",
     "hidden_size": 64,
@@ -57,6 +63,10 @@ def model(config: dict[str, Any]) -> Model:
 
 def parameters(config: dict[str, Any], part: ModelPart) -> int:
     return sum(group.parameter_count for group in model(config).parameter_groups if group.part is part)
+
+
+def refusals_of(config: dict[str, Any]) -> list[Violation]:
+    return refusals(json.dumps(config))
 
 
 def refusals(text: str) -> list[Violation]:

@@ -30,6 +30,16 @@ def test_sparse_latent_attention_in_fp8_has_scales_and_whole_positions() -> None
     assert (latent.values_per_token, latent.fp8_bytes_per_token, latent.read_tokens) == (576, 656, 2048)
     assert (latent.split_head_count, keys.split_head_count) == (0, 0)
     assert (keys.values_per_token, keys.fp8_bytes_per_token, keys.read_tokens) == (128, 132, None)
+    # vLLM keeps the keys in FP8 beside a cache of any type.
+    assert (latent.fixed_bytes_per_token, keys.fixed_bytes_per_token) == (0, 132)
+
+
+def test_keys_of_blocks_are_kept_in_two_bytes() -> None:
+    """MiniMax-M3 in vLLM: one key of 128 values in BF16 beside a cache of any type; FP8 without scales if told so."""
+    sparse = {"sparse_num_index_heads": 4, "sparse_index_dim": 128, "sparse_attention_freq": [0, 1, 1, 1]}
+    heads, keys = caches({**SMALL, "model_type": "minimax_m3", "sparse_attention_config": sparse})
+    assert (heads.layer_count, keys.layer_count) == (4, 3)
+    assert (keys.values_per_token, keys.fixed_bytes_per_token, keys.fp8_bytes_per_token) == (128, 256, 128)
 
 
 def test_dense_latent_attention_in_fp8_is_a_byte_for_a_value() -> None:
@@ -93,5 +103,6 @@ def test_compressed_attention_keeps_a_window_and_pooled_keys() -> None:
     window, by_four, keys, by_many = caches(config)
     assert (window.layer_count, window.window_tokens, window.fp8_bytes_per_token) == (3, 128, 584)
     assert (by_four.values_per_token, by_four.fp8_bytes_per_token, by_four.read_tokens) == (128, 146, 2048)
-    assert (keys.values_per_token, keys.fp8_bytes_per_token) == (32, 33)
+    assert (keys.values_per_token, keys.fp8_bytes_per_token, keys.fixed_bytes_per_token) == (32, 33, 33)
+    assert {window.fixed_bytes_per_token, by_four.fixed_bytes_per_token, by_many.fixed_bytes_per_token} == {0}
     assert (by_many.values_per_token, by_many.read_tokens) == (4, None)

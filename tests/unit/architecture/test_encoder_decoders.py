@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from estimator_service.architecture.read_encoder_decoder import ENCODER
 from tests.unit.architecture.configs import SMALL, model, read
 
 T5: dict[str, Any] = {
@@ -32,6 +33,35 @@ BART: dict[str, Any] = {
     "is_encoder_decoder": True,
     "activation_function": "gelu",
 }
+
+
+BERT: dict[str, Any] = {
+    "architectures": ["BertForMaskedLM"],
+    "model_type": "bert",
+    "hidden_act": "gelu",
+    "hidden_size": 768,
+    "intermediate_size": 3072,
+    "max_position_embeddings": 512,
+    "num_attention_heads": 12,
+    "num_hidden_layers": 12,
+    "type_vocab_size": 2,
+    "vocab_size": 30522,
+    "transformers_version": "4.6.0",
+}
+
+
+@pytest.mark.parametrize("dropped", ["architectures", "type_vocab_size", ""])
+def test_an_encoder_is_said_to_be_one(dropped: str) -> None:
+    config = {key: value for key, value in BERT.items() if key != dropped}
+    assert ENCODER in read(config).assumptions
+    total = model(config).total_parameters
+    # BERT base has 109.5 million parameters, its positions, segments, biases and pooler included.
+    assert total == pytest.approx(109.5e6, rel=0.02)
+
+
+@pytest.mark.parametrize("config", [{**BERT, "is_decoder": True}, SMALL, T5])
+def test_a_decoder_is_not_said_to_be_an_encoder(config: dict[str, Any]) -> None:
+    assert ENCODER not in read(config).assumptions
 
 
 @pytest.mark.parametrize("config", [T5, BART], ids=["t5", "bart"])

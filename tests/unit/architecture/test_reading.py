@@ -182,6 +182,23 @@ def test_a_key_that_cannot_be_printed_is_shown_in_a_form_that_can() -> None:
     assert shown == "'a\\nb'"
 
 
+@pytest.mark.parametrize("model_type", ["lla\u202ema", "a\x07b", "\ud800", "x\ny"])
+def test_a_type_that_cannot_be_printed_is_told_in_a_form_that_can(model_type: str) -> None:
+    """Nothing is wrong with the model; what is said of it goes onto a terminal."""
+    reading = read({**SMALL, "model_type": model_type})
+    (said,) = [sentence for sentence in reading.assumptions if sentence.startswith("There is no rule for model_type")]
+    assert said.isprintable()
+    assert ascii(model_type)[1:-1] in said
+    assert model({**SMALL, "model_type": model_type}).hidden_size == 64
+
+
+@pytest.mark.parametrize("key", ["text_config", "llm_config", "vision_config", "audio_config", "quantization_config"])
+@pytest.mark.parametrize("value", ["x", ["x"], 7, True])
+def test_a_part_that_is_no_object_is_not_passed_over(key: str, value: object) -> None:
+    reading = read({**SMALL, key: value})
+    assert any(key in told for told in (*reading.unused_keys, *reading.undetermined))
+
+
 def test_a_default_of_the_class_is_told() -> None:
     config = {"model_type": "gemma3_text", "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34}
     (sentence,) = [s for s in read(config).assumptions if "taken as in the class of gemma3_text" in s]

@@ -27,7 +27,7 @@ def part_bytes(quantisation: dict[str, Any], part: ModelPart, config: dict[str, 
     return sum(group.weight_bytes or 0 for group in groups if group.part is part)
 
 
-def compressed(weights: dict[str, Any], **more: Any) -> dict[str, Any]:
+def compressed(weights: dict[str, Any] | None, **more: Any) -> dict[str, Any]:
     group = {"targets": ["Linear"], "weights": weights}
     return {"quant_method": "compressed-tensors", "config_groups": {"group_0": group}, **more}
 
@@ -70,6 +70,127 @@ def test_gptq_keeps_the_group_of_each_input() -> None:
     quantisation = {"quant_method": "gptq", "bits": 4, "group_size": 64, "desc_act": True}
     columns = 4 * (6 * 64 + 128)
     assert stored(quantisation) == LINEAR // 2 + LINEAR // 64 * 20 // 8 + 4 * columns + 2 * REST
+
+
+@pytest.mark.parametrize(
+    ("quantisation", "linear_bytes"),
+    [
+        # bitsandbytes: half a byte and a float32 for 64 weights; or a byte, of which 256 share a float32.
+        ({"quant_method": "bitsandbytes", "load_in_4bit": True}, LINEAR // 2 + LINEAR // 64 * 4),
+        (
+            {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_use_double_quant": True},
+            LINEAR // 2 + LINEAR // 64 + LINEAR // 64 // 256 * 4 + LINEAR // 64 % 256 * 4 / 256,
+        ),
+        ({"quant_method": "bitsandbytes", "load_in_8bit": True}, LINEAR + 4 * 4 * (64 + 64 + 16 + 16 + 128 + 128 + 64)),
+        # A byte for 32 weights, whether the format is named or given as a block.
+        ({"quant_method": "fp8", "weight_block_size": [1, 32], "scale_fmt": "ue8m0"}, LINEAR + LINEAR // 32),
+        # ModelOpt's own file has it one level down.
+        (
+            {"quant_method": "modelopt", "producer": {"name": "x"}, "quantization": {"quant_algo": "NVFP4"}},
+            LINEAR * 9 // 16 + 4 * LINEAR_MATRICES,
+        ),
+        # Blocks in words.
+        (
+            compressed({"num_bits": 8, "type": "float", "strategy": "block", "block_structure": "32x32"}),
+            LINEAR + 4 * 4 * (2 * 4 + 2 * 2 + 3 * 8),
+        ),
+        (
+            {"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "fp4", "group_size": 32}}},
+            LINEAR * 17 // 32,
+        ),
+        (
+            {
+                "quant_method": "quark",
+                "global_quant_config": {"weight": {"dtype": "fp8_e4m3", "qscheme": "per_tensor"}},
+            },
+            LINEAR + 4 * LINEAR_MATRICES,
+        ),
+        ({"quant_method": "auto-round", "bits": 4, "group_size": 32, "data_type": "mx_fp"}, LINEAR * 17 // 32),
+        (
+            {"quant_method": "auto-round", "bits": 4, "group_size": 16, "data_type": "nv_fp"},
+            LINEAR * 9 // 16 + 4 * LINEAR_MATRICES,
+        ),
+        # What is said is of activations or caches alone.
+        ({"quant_method": "compressed-tensors", "config_groups": {}, "kv_cache_scheme": {"num_bits": 8}}, 2 * LINEAR),
+        (compressed(None), 2 * LINEAR),
+    ],
+)
+def test_tools_by_hand(quantisation: dict[str, Any], linear_bytes: float) -> None:
+    assert stored(quantisation) == pytest.approx(linear_bytes + 2 * REST, abs=4)
+
+
+@pytest.mark.parametrize(
+    ("quantisation", "told"),
+    [
+        (compressed({"num_bits": 4}, sparsity_config={"format": "sparse-24-bitmask"}), "stored without their zeros"),
+        (compressed({"num_bits": 4}, format="marlin-24"), "stored without their zeros"),
+        ({"quant_method": "compressed-tensors", "config_groups": [1]}, "config_groups is not an object"),
+        ({"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "int3"}}}, "quantisation quark"),
+        ({"quant_method": "auto-round", "bits": 4, "data_type": "wishful"}, "quantisation auto-round"),
+        (
+            {"quant_method": "modelopt", "quantized_layers": {"lm_head": {"quant_algo": "WISHFUL"}}},
+            "modules with quantisation WISHFUL",
+        ),
+        (
+            {"quant_method": "gptq", "bits": 4, "dynamic": {f"+:a{i}": {"group_size": i} for i in range(1, 99)}},
+            "quantisation gptq",
+        ),
+        (
+            {
+                "quant_method": "compressed-tensors",
+                "config_groups": {f"g{i}": {"weights": {"num_bits": 4}, "targets": [f"a{i}"]} for i in range(99)},
+            },
+            "16 formats or more",
+        ),
+    ],
+)
+def test_what_cannot_be_counted_is_left_open(quantisation: dict[str, Any], told: str) -> None:
+    read = model({**SMALL, "quantization_config": quantisation})
+    assert all(group.weight_bytes is None for group in read.parameter_groups)
+    assert any(told in sentence for sentence in read.undetermined)
+
+
+def test_gptq_treats_some_modules_in_their_own_way() -> None:
+    """Attention is left alone, the way down has 8 bits: half a byte or one, and 20 or 24 bits for 64 weights."""
+    dynamic = {"-:.*self_attn.*": {}, "+:.*down_proj.*": {"bits": 8}}
+    quantisation = {"quant_method": "gptq", "bits": 4, "group_size": 64, "dynamic": dynamic}
+    assert part_bytes(quantisation, ModelPart.ATTENTION) == 2 * 4 * ATTENTION
+    matrix = 128 * 64
+    down = matrix + matrix // 64 * 24 // 8 + 4 * 128
+    others = 2 * (matrix // 2 + matrix // 64 * 20 // 8 + 4 * 64)
+    assert part_bytes(quantisation, ModelPart.DENSE_MLP) == 4 * (down + others)
+
+
+def test_auto_round_treats_some_modules_in_their_own_way() -> None:
+    extra = {"model.layers.1.self_attn.q_proj": {"bits": 16}, "lm_head": {"bits": 8, "group_size": 32}}
+    quantisation = {"quant_method": "auto-round", "bits": 4, "group_size": 64, "extra_config": extra}
+    plain = part_bytes({"quant_method": "auto-round", "bits": 4, "group_size": 64}, ModelPart.ATTENTION)
+    query_bytes = 64 * 64 // 2 + 64 * 20 // 8
+    assert part_bytes(quantisation, ModelPart.ATTENTION) == plain - query_bytes + 2 * 64 * 64
+    assert part_bytes(quantisation, ModelPart.LM_HEAD) == 64_000 + 64_000 // 32 * 24 // 8
+
+
+def test_a_head_that_is_quantised_with_the_rest() -> None:
+    assert part_bytes({"quant_method": "gptq", "bits": 4, "lm_head": True}, ModelPart.LM_HEAD) < 2 * 64_000 / 3
+    assert part_bytes({"quant_method": "gptq", "bits": 4, "lm_head": False}, ModelPart.LM_HEAD) == 2 * 64_000
+
+
+def test_formats_that_differ_in_their_groups_alone_are_kept_apart() -> None:
+    """Integers of 4 bits in groups of 32 and of 16: half a byte and 2 bytes for each group."""
+    groups = {
+        "group_0": {"targets": ["re:.*self_attn.*"], "weights": {"num_bits": 4, "group_size": 32}},
+        "group_1": {"targets": ["re:.*mlp.*"], "weights": {"num_bits": 4, "group_size": 16}},
+    }
+    quantisation = {"quant_method": "compressed-tensors", "config_groups": groups}
+    assert part_bytes(quantisation, ModelPart.ATTENTION) == 4 * (ATTENTION // 2 + ATTENTION // 32 * 2)
+    assert part_bytes(quantisation, ModelPart.DENSE_MLP) == 4 * (DENSE // 2 + DENSE // 16 * 2)
+
+
+def test_what_is_ignored_is_so_although_a_target_names_it() -> None:
+    groups = {"group_0": {"targets": ["re:.*mlp.*"], "weights": {"num_bits": 8, "type": "float"}}}
+    quantisation = {"quant_method": "compressed-tensors", "config_groups": groups, "ignore": ["re:.*mlp.gate$"]}
+    assert part_bytes(quantisation, ModelPart.ROUTER, SMALL_MOE) == 2 * 3 * 16 * 64
+    assert part_bytes(quantisation, ModelPart.SHARED_EXPERTS, SMALL_MOE) == 3 * 3 * (32 * 64 + 4)
 
 
 @pytest.mark.parametrize(

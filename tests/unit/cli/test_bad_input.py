@@ -81,6 +81,8 @@ BAD = [
     (PREFILL, "--baseline-ttft", "1", "1.0 s is below"),
     (DECODE, "--acceptance-length", "2", "2.0 is not from 1 to 1, one plus the draft tokens"),
     (TP, "--tp-sizes", "2,4,2", "2: asked more than once"),
+    (PREFILL, "--measured", "300g", "300 Gb/s is above the line rate, 200 Gb/s: no payload is; give the line rate of"),
+    (DECODE, "--measured", "200.1g", "200.1 Gb/s is above the line rate, 200 Gb/s"),
     # names
     (PREFILL, "--model", "glm53", "did you mean glm-5.3"),
     (PREFILL, "--model", "GLM-5.3", "model 'GLM-5.3' does not exist; did you mean glm-5.3"),

@@ -48,6 +48,13 @@ def test_a_fault_shows_where_if_asked(
         linkbound("fail")
 
 
+@pytest.mark.parametrize("group", [[], ["estimate"], ["models"], ["calibrations"], ["plan"], ["runs"]])
+def test_a_group_without_a_command_shows_its_help(group: list[str], linkbound: Command) -> None:
+    outcome = linkbound(*group)
+    assert (outcome.exit_code, outcome.out) == (2, "")
+    assert outcome.err == linkbound(*group, "--help").out
+
+
 def test_nobody_listens_is_3(linkbound: Command) -> None:
     outcome = linkbound(*PREFILL, "--target", "127.0.0.1:1")
     assert (outcome.exit_code, outcome.out) == (3, "")

@@ -122,3 +122,106 @@ def test_published_sizes_are_shown(linkbound: Command, config: Path, name: str) 
     config.write_text(json.dumps(PUBLISHED[name]["config"]))
     total = PUBLISHED[name]["total_parameters"]
     assert f"parameters without MTP layers  {total / 1e9:,.2f} B" in linkbound("models", "import", str(config)).out
+
+
+FP8 = {"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "FP8", "exclude_modules": ["lm_head"]}}
+OPEN = "the number type of the config"
+
+
+@pytest.fixture(name="plain")
+def plain_config(tmp_path: Path) -> Path:
+    path = tmp_path / "plain.json"
+    path.write_text(json.dumps(SMALL))
+    return path
+
+
+@pytest.fixture(name="quantization")
+def quantization_file(tmp_path: Path) -> Path:
+    path = tmp_path / "elsewhere" / "q.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(FP8))
+    return path
+
+
+def test_a_config_that_leaves_its_format_open_says_so(linkbound: Command, plain: Path) -> None:
+    assert OPEN in linkbound("models", "import", str(plain)).out
+    assert linkbound("models", "import", str(plain), "--json").answer["weight_format_source"].endswith("DATA_TYPE")
+
+
+def test_a_quantisation_in_a_file_of_its_own(linkbound: Command, plain: Path, quantization: Path) -> None:
+    alone = linkbound("models", "import", str(plain), "--json").answer
+    both = linkbound("models", "import", str(plain), "--quantization", str(quantization), "--json").answer
+    assert both["weight_format_source"].endswith("STATED")
+    assert both["weight_bits_per_parameter"] < alone["weight_bits_per_parameter"] == 16
+    assert OPEN not in linkbound("models", "import", str(plain), "--quantization", str(quantization)).out
+
+
+@pytest.mark.parametrize("name", ["hf_quant_config.json", "quantize_config.json", "quant_config.json"])
+@pytest.mark.parametrize("given", ["", "config.json"])
+def test_a_folder_is_read_as_engines_read_it(linkbound: Command, tmp_path: Path, name: str, given: str) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(SMALL))
+    (tmp_path / name).write_text(json.dumps(FP8))
+    read = linkbound("models", "import", str(tmp_path / given), "--json").answer
+    assert read["weight_format_source"].endswith("STATED")
+    prompt = ("estimate", "memory", "--tp", "1", "--hardware", "dgx-spark", "--context", "1k", "--json")
+    need = linkbound(*prompt, "--model", str(tmp_path / given)).answer["need"]
+    assert need["weight_format_source"].endswith("STATED")
+
+
+def test_a_config_by_another_name_is_read_alone(linkbound: Command, plain: Path) -> None:
+    plain.with_name("hf_quant_config.json").write_text(json.dumps(FP8))
+    assert OPEN in linkbound("models", "import", str(plain)).out
+
+
+def test_bits_that_are_given_settle_it(linkbound: Command, plain: Path) -> None:
+    read = linkbound("models", "import", str(plain), "--weight-bits", "4.5", "--json").answer
+    assert (read["weight_bits_per_parameter"], read["weight_format_source"][-6:]) == (4.5, "STATED")
+    refused = linkbound("models", "import", str(plain), "--weight-bits", "65")
+    assert refused.exit_code == USAGE
+    assert refused.err.startswith("linkbound: --weight-bits: 65.0 is not")
+
+
+def test_a_quantisation_alone_is_told_what_it_is(linkbound: Command, quantization: Path) -> None:
+    refused = linkbound("models", "import", str(quantization))
+    assert refused.exit_code == USAGE
+    assert refused.err.startswith(f"linkbound: FILE '{quantization}': says how the weights")
+    assert "--quantization" in refused.err
+    estimate = linkbound("estimate", "decode", "--model", str(quantization), "--tp", "1", "--link", "10g")
+    assert estimate.exit_code == USAGE
+    assert "says how the weights" in estimate.err
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"{}", "is an empty object"),
+        (b"{", "is not JSON"),
+        (b'{"a": 1}', "names no quantisation"),
+        (b'{"bits": "four"}', "bits: 'four' is not a whole number"),
+        (b"", "is empty"),
+    ],
+)
+def test_what_is_no_quantisation_is_told_by_its_file(
+    linkbound: Command, plain: Path, quantization: Path, content: bytes, told: str
+) -> None:
+    quantization.write_bytes(content)
+    refused = linkbound("models", "import", str(plain), "--quantization", str(quantization))
+    assert (refused.exit_code, refused.out) == (USAGE, "")
+    assert refused.err.startswith(
+        "linkbound: --quantization: " if not content else f"linkbound: --quantization '{quantization}': "
+    )
+    assert told in refused.err
+
+
+def test_a_quantisation_in_the_folder_that_is_none_is_told_by_its_file(linkbound: Command, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(SMALL))
+    beside = tmp_path / "hf_quant_config.json"
+    beside.write_text(json.dumps({"a": 1}))
+    for command in (
+        ("models", "import", str(tmp_path)),
+        ("estimate", "decode", "--model", str(tmp_path), "--tp", "1", "--link", "10g"),
+    ):
+        refused = linkbound(*command)
+        assert (refused.exit_code, refused.out) == (USAGE, "")
+        assert f"'{beside}'" in refused.err
+        assert "names no quantisation" in refused.err

@@ -69,8 +69,65 @@ def test_a_table_shows_the_first_points_and_counts_the_rest(linkbound: Command) 
     outcome = linkbound(*changed("--prompt-tokens", "1..1000000000+1"), "--to-link", "100g")
     assert outcome.exit_code == 0
     assert outcome.out.startswith("1,000,000,000 points of glm-5.3\n")
-    assert outcome.out.endswith("999,999,960 more points; --csv writes all of them\n")
-    assert len(outcome.out.splitlines()) == 2 + 2 + 40 + 2
+    _, points, more, assumed = outcome.out.split("\n\n")
+    assert more == "999,999,960 more points; --csv writes all of them"
+    assert len(points.splitlines()) == 2 + 40
+    assert assumed.startswith("assumed  ")
+    assert "\n".join(linkbound(*SWEEP, "--json").answer["assumptions"][:1]) in assumed
+
+
+def test_a_table_writes_rates_and_changes_as_other_answers_do(linkbound: Command) -> None:
+    out = linkbound(*SWEEP[:-2], "--link-rates", "100g,200g", "--to-link-rates", "100g,400g").out
+    header, _, *rows = out.split("\n\n")[1].splitlines()
+    assert header.split("  ")[0] == "prompt tokens"
+    assert [" ".join(row.split()) for row in rows] == [
+        "8,192 100 Gb/s 100 Gb/s 27.66 GB 2.21 s no change yes",
+        "8,192 100 Gb/s 400 Gb/s 27.66 GB 2.21 s up to 1.66 s less yes",
+        "8,192 200 Gb/s 100 Gb/s 27.66 GB 1.11 s at most +1.11 s yes",
+        "8,192 200 Gb/s 400 Gb/s 27.66 GB 1.11 s up to 0.55 s less yes",
+    ]
+
+
+@pytest.mark.parametrize("start_index", [1, 7, 119])
+def test_lines_that_broke_off_go_on_where_they_were(start_index: int, linkbound: Command) -> None:
+    arguments = [*changed("--prompt-tokens", "1k..40k+1k"), "--tp", "4,7,8", "--csv"]
+    names, *lines = linkbound(*arguments).out.splitlines()
+    assert len(lines) == 120
+    assert linkbound(*arguments, "--start-index", str(start_index)).out.splitlines() == [names, *lines[start_index:]]
+
+
+@pytest.mark.parametrize(("start_index", "allowed"), [("120", "0 to 119"), ("-1", "0 to 999999999999")])
+def test_a_first_point_that_is_not_there_is_refused(start_index: str, allowed: str, linkbound: Command) -> None:
+    outcome = linkbound(
+        *changed("--prompt-tokens", "1k..40k+1k"), "--tp", "4,7,8", "--csv", "--start-index", start_index
+    )
+    assert (outcome.exit_code, outcome.out) == (2, "")
+    assert outcome.err == f"linkbound: --start-index: {start_index} is not a whole number from {allowed}\n"
+
+
+@pytest.mark.parametrize("form", ["--csv", "--json"])
+def test_nothing_is_printed_of_a_sweep_that_cannot_be(form: str, linkbound: Command) -> None:
+    outcome = linkbound(*changed("--model", "glm-5.4"), form)
+    assert (outcome.exit_code, outcome.out) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "lines"),
+    [
+        ("--prompt-tokens", "0,8k", ["--prompt-tokens: 0 is not a whole number from 1 to 1000000000"]),
+        ("--requests", "1,0", ["--requests: 0 is not a whole number from 1 to"]),
+        ("--prompt-tokens", "1..2000000000+1", ["--prompt-tokens: 2000000000 is not a whole number from 1 to"]),
+        ("--tp", "8,9999", ["--tp: 9999 is not a whole number from 1 to 4096"]),
+    ],
+)
+def test_what_is_wrong_with_an_axis_is_told_by_its_option(
+    option: str, value: str, lines: list[str], linkbound: Command
+) -> None:
+    outcome = linkbound(*changed(option, value))
+    told = outcome.err.removeprefix("linkbound: ").splitlines()
+    assert outcome.exit_code == 2
+    assert len(told) == len(lines)
+    assert all(line.startswith(start) for line, start in zip(told, lines, strict=True))
 
 
 def test_json_has_an_end(linkbound: Command) -> None:

@@ -14,7 +14,8 @@ from linkbound.domain.link import Link, RateSource, ResolvedLink
         (3.523e-3, "3.52 ms"),
         (4.3e-6, "4.30 us"),
         (-1.11, "-1.11 s"),
-        (7344.0, "7344.00 s"),
+        (7344.0, "7,344 s"),
+        (1e-12, "1e-12 s"),
     ],
 )
 def test_seconds(value: float, shown: str) -> None:
@@ -22,7 +23,16 @@ def test_seconds(value: float, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(0.0, "0 s"), (0.923, "+0.92 s"), (-1.106, "-1.11 s"), (0.000729, "+0.729 ms")]
+    ("value", "shown"),
+    [
+        (0.0, "0 s"),
+        (0.923, "+0.92 s"),
+        (-1.106, "-1.11 s"),
+        (0.000729, "+0.729 ms"),
+        (1e-7, "+100.00 ns"),
+        (-1e-7, "-100.00 ns"),
+        (12_600.0, "+12,600 s"),
+    ],
 )
 def test_signed_seconds(value: float, shown: str) -> None:
     assert text.signed_seconds(value) == shown
@@ -37,6 +47,7 @@ def test_signed_seconds(value: float, shown: str) -> None:
         (3_376_128, "3.38 MB"),
         (27_657_240_576, "27.66 GB"),
         (1e12, "1 TB"),
+        (2**60, "1,152,921.5 TB"),
     ],
 )
 def test_size_bytes_has_decimal_prefixes(value: float, shown: str) -> None:
@@ -48,6 +59,9 @@ def test_rates() -> None:
     assert text.bytes_per_second(22.14e9) == "22.14 GB/s"
     assert text.tokens_per_second(10742.9) == "10,742.9 tok/s"
     assert text.samples_per_second(0.13) == "0.13 samples/s"
+    assert text.samples_per_second(0.0013) == "0.0013 samples/s"
+    assert text.tokens_per_second(0.0013) == "0.0013 tok/s"
+    assert text.bits_per_second(0.0013) == "0.0013 b/s"
 
 
 def test_shares() -> None:
@@ -55,6 +69,8 @@ def test_shares() -> None:
     assert text.signed_percent(0.139) == "+13.9 %"
     assert text.signed_percent(-0.023) == "-2.3 %"
     assert text.signed_percent(0.0) == "0 %"
+    assert text.percent(1.2e-6) == "0.0001 %"
+    assert text.signed_percent(-1.2e-6) == "-0.0001 %"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Figures from sections 5, 8.4 and the training tables of the two studies, worked out by hand here."""
 
+import json
 import math
 from collections.abc import Callable
 
@@ -23,6 +24,7 @@ from linkbound.domain.errors import FailedPreconditionError
 from linkbound.domain.estimate import Basis, Estimate
 from linkbound.domain.run import CreateRunRequest
 from linkbound.domain.run_comparison import ComparisonRow, RunComparison
+from tests.unit.architecture.configs import SMALL
 
 BYTES_PER_TOKEN = 157 * 6144 * 2 * 2 * 7 / 8
 OLD_BYTES_PER_SECOND, NEW_BYTES_PER_SECOND = 25e9, 13.625e9
@@ -252,6 +254,22 @@ def test_a_faster_link_does_not_lower_the_floor_of_a_decode() -> None:
     value = predict.slowed_decode_value("P2", decode("109g", "200g"), 20.6)
     assert value.estimate is not None
     assert value.estimate.lower == 20.6
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_floor_that_rests_on_a_number_type_says_so_in_the_prediction(*, is_open: bool) -> None:
+    stated = {} if is_open else {"quantization_config": {"quant_method": "fp8"}}
+    with EstimatorClient() as estimator:
+        answer = estimator.estimate_decode(
+            model_config_json=json.dumps({**SMALL, **stated}),
+            tensor_parallel_size=2,
+            hardware="dgx-spark",
+            link="200g",
+            to_link="109g",
+        )
+    value = predict.slowed_decode_value("P2", answer, 21.1)
+    assert value.estimate is not None
+    assert (Effect.WEIGHT_FORMAT in value.estimate.effects_left_out) is is_open
 
 
 def test_a_slowed_decode_needs_a_link_to_change_to() -> None:

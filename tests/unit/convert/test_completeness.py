@@ -23,7 +23,7 @@ from linkbound.convert import (
     training,
 )
 from linkbound.domain.calibration import CollectiveTiming
-from linkbound.domain.catalog import ModelPart, RowScope, WeightSplit
+from linkbound.domain.catalog import ModelPart, RowScope, WeightFormatSource, WeightSplit
 from linkbound.domain.collective import CollectiveAlgorithm, CollectiveKind, CollectiveProtocol
 from linkbound.domain.estimate import Basis, Constraint, Effect
 from linkbound.domain.layout import ExpertParallelism, RankGroup
@@ -123,6 +123,12 @@ ENUMS: list[tuple[type[Enum], Any, Any, Any]] = [
         catalog_service_pb2.WeightSplit,
         catalog_service.weight_split_to_proto,
         catalog_service.weight_split_from_proto,
+    ),
+    (
+        WeightFormatSource,
+        catalog_service_pb2.WeightFormatSource,
+        catalog_service.weight_format_source_to_proto,
+        catalog_service.weight_format_source_from_proto,
     ),
     (RowScope, catalog_service_pb2.RowScope, catalog_service.row_scope_to_proto, catalog_service.row_scope_from_proto),
     (RunState, run_pb2.RunState, run.run_state_to_proto, run.run_state_from_proto),

@@ -10,8 +10,11 @@ from linkbound.convert.catalog_service import (
     get_model_request_from_proto,
     get_model_request_to_proto,
 )
+from linkbound.convert.cluster_workload import cluster_workload_from_proto
 from linkbound.convert.estimate import estimate_from_proto, estimate_to_proto
 from linkbound.convert.ingest_service import append_request_from_proto, sample_batch_from_proto
+from linkbound.convert.layout_comparison import layout_comparison_request_from_proto
+from linkbound.convert.layout_recommendation import layout_recommendation_request_from_proto
 from linkbound.convert.link import link_from_proto, link_to_proto
 from linkbound.convert.link_comparison import link_comparison_request_from_proto, link_comparison_request_to_proto
 from linkbound.convert.prediction import baseline_from_proto, baseline_to_proto
@@ -30,6 +33,7 @@ from linkbound.domain.rules import violations_of
 from linkbound.domain.workload import DecodeWorkload
 from linkbound.estimator.v1.catalog_service_pb2 import GetModelRequest
 from linkbound.estimator.v1.estimator_service_pb2 import CompareLinksRequest, EstimatePrefillRequest
+from linkbound.estimator.v1.layout_pb2 import ClusterWorkload, CompareLayoutsRequest, RecommendLayoutRequest
 from linkbound.estimator.v1.workload_pb2 import DecodeWorkload as DecodeWorkloadMessage
 from linkbound.estimator.v1.workload_pb2 import PrefillWorkload as PrefillWorkloadMessage
 from linkbound.ingest.v1.ingest_service_pb2 import AppendRequestRecordsRequest
@@ -57,6 +61,23 @@ def test_an_empty_request_breaks_every_rule_of_what_it_lacks() -> None:
         "workload.prompt_tokens",
         "link.line_rate_bits_per_second",
     ]
+
+
+def test_empty_questions_about_nodes_break_the_rules_of_one_workload() -> None:
+    lacking = ["workload.model", "workload.node_count", "workload.prompt_tokens", "link.line_rate_bits_per_second"]
+    with pytest.raises(InvalidArgumentError) as caught:
+        layout_comparison_request_from_proto(CompareLayoutsRequest())
+    assert fields_of(caught.value) == lacking
+    with pytest.raises(InvalidArgumentError) as caught:
+        layout_recommendation_request_from_proto(RecommendLayoutRequest())
+    assert fields_of(caught.value) == [*lacking, "reference_link.line_rate_bits_per_second"]
+
+
+def test_an_absent_field_of_a_cluster_has_its_default() -> None:
+    workload = cluster_workload_from_proto(ClusterWorkload(model="models/m", node_count=2, prompt_tokens=1))
+    assert (workload.ranks_per_node, workload.request_count, workload.max_num_batched_tokens) == (1, 1, 8192)
+    assert workload.rank_count == 2
+    assert cluster_workload_from_proto(ClusterWorkload(ranks_per_node=0)).ranks_per_node == 0
 
 
 def test_an_empty_optional_link_is_a_link_without_a_rate() -> None:

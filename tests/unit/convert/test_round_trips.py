@@ -33,6 +33,7 @@ FULL = settings(UNSHRUNK, max_examples=4)
 # These take two values, and have tests of their own below.
 OF_TWO_VALUES = {"stream_opened"}
 ALTERNATIVES = {
+    "cluster_workload": {"model", "model_config_json"},
     "collective_request": {"calibration", "collective_table"},
     "decode_request": {"model", "model_config_json", "calibration", "collective_table"},
     "decode_workload": {"model", "model_config_json"},
@@ -46,7 +47,9 @@ ALTERNATIVES = {
     "sweep_axis": {"values", "range"},
     "sweep_request": {"values", "range", "model_config_json", "expert_parallelism", "sequence_parallel"},
     "tp_projection_request": {"model", "model_config_json"},
-    "training_step_request": {"gradient_bytes", "model", "lora_parameters", "calibration", "collective_table"},
+    "training_step_request": {
+        *("gradient_bytes", "model", "model_config_json", "lora_parameters", "calibration", "collective_table"),
+    },
 }
 """Fields of a message that stand in the place of others, so that no value has all of them; each is drawn."""
 ENVELOPES = {"batch_question", "batch_answer"}

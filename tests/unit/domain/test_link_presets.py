@@ -3,7 +3,7 @@
 import pytest
 
 from estimator_service.core.links import resolve
-from linkbound.client import estimator_requests
+from linkbound.client.estimator_questions import estimates
 from linkbound.domain.errors import InvalidArgumentError
 from linkbound.domain.link import Link, LinkTransport, RateSource
 from linkbound.domain.link_presets import LINK_PRESETS, LinkPreset, parse_link, preset_named
@@ -84,10 +84,8 @@ def test_a_near_name_is_proposed() -> None:
 
 
 def test_a_name_stands_where_a_rate_does() -> None:
-    request = estimator_requests.training_step_request(
-        gradient_bytes=1, rank_count=2, link="spark-10g", compute_step_seconds=1.0
-    )
-    assert request.link == parse_link("spark-10g")
+    asked = estimates.estimate_training_step(gradient_bytes=1, rank_count=2, link="spark-10g", compute_step_seconds=1.0)
+    assert asked.request.link == parse_link("spark-10g")
 
 
 @pytest.mark.parametrize("text", ["", " ", "spark", "x" * 10_000, "200gbe\x00", "\ud800"])

@@ -5,11 +5,16 @@ from typing import Any
 import attrs
 import pytest
 
+from linkbound.domain.calibration import CollectivePoint, CollectiveTable
+from linkbound.domain.cluster_workload import ClusterWorkload
+from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.decode import DecodeRequest
 from linkbound.domain.errors import InvalidArgumentError
 from linkbound.domain.estimate import Basis, Constraint, Effect, Estimate
 from linkbound.domain.layout import ParallelLayout
-from linkbound.domain.link import Link, RateSource, ResolvedLink
+from linkbound.domain.layout_comparison import LayoutComparisonRequest
+from linkbound.domain.layout_recommendation import LayoutRecommendationRequest
+from linkbound.domain.link import Link, LinkTransport, RateSource, ResolvedLink, rate_in_words
 from linkbound.domain.link_comparison import EmulatedLink, LinkComparisonRequest
 from linkbound.domain.memory import MemoryFitRequest
 from linkbound.domain.metric import Metric
@@ -19,12 +24,18 @@ from linkbound.domain.records import RequestRecord
 from linkbound.domain.rules import violations_of
 from linkbound.domain.run import CreateRunRequest
 from linkbound.domain.samples import SeriesDescriptor
+from linkbound.domain.sizing import SizeClusterRequest
 from linkbound.domain.tp_projection import TpProjectionRequest
 from linkbound.domain.workload import DecodeWorkload, PrefillWorkload
 
 LINK = Link(line_rate_bits_per_second=10**9)
 PREFILL = PrefillWorkload(model="m", tensor_parallel_size=2, prompt_tokens=1)
 DECODE = DecodeWorkload(model="m", tensor_parallel_size=2)
+TABLE = CollectiveTable(
+    kind=CollectiveKind.ALL_REDUCE,
+    rank_count=2,
+    points=(CollectivePoint(message_bytes=1, seconds=1.0), CollectivePoint(message_bytes=2, seconds=1.0)),
+)
 
 
 def broken(value: attrs.AttrsInstance) -> list[str]:
@@ -34,9 +45,50 @@ def broken(value: attrs.AttrsInstance) -> list[str]:
 def test_some_rate_of_a_link_is_known() -> None:
     assert broken(LINK) == []
     assert broken(Link(measured_bits_per_second=1)) == []
-    assert broken(Link(line_rate_bits_per_second=1, measured_bits_per_second=2)) == []
+    assert broken(Link(line_rate_bits_per_second=2, measured_bits_per_second=2)) == []
     assert broken(Link(roce_mtu_bytes=1024)) == ["line_rate_bits_per_second"]
     assert broken(Link(line_rate_bits_per_second=0, measured_bits_per_second=5)) == ["line_rate_bits_per_second"]
+
+
+@pytest.mark.parametrize("transport", [LinkTransport.UNSPECIFIED, *LinkTransport])
+def test_nothing_is_measured_above_the_line_rate(transport: LinkTransport) -> None:
+    if transport is LinkTransport.UNKNOWN:
+        return
+    link = Link(line_rate_bits_per_second=10**11, measured_bits_per_second=109 * 10**9, transport=transport)
+    (violation,) = violations_of(link)
+    assert violation.field == "measured_bits_per_second"
+    assert violation.description.startswith("109 Gb/s is above the line rate, 100 Gb/s: ")
+    assert broken(Link(measured_bits_per_second=109 * 10**9, transport=transport)) == []
+
+
+@pytest.mark.parametrize(
+    ("bits_per_second", "words"),
+    [
+        (1, "1 b/s"),
+        (999, "999 b/s"),
+        (9_440_000_000, "9.44 Gb/s"),
+        (3_600_000_000_000, "3.6 Tb/s"),
+        (200_000_000_001, "200.000000001 Gb/s"),
+        (10**15 - 1, "999.999999999999 Tb/s"),
+        (10**15, "1000 Tb/s"),
+        (10**15 + 1, "1000.000000000001 Tb/s"),
+        (10**18, "1000000000000000000 b/s"),
+        (0, "0 b/s"),
+        (-(10**9), "-1 Gb/s"),
+    ],
+)
+def test_a_rate_in_words_is_exact(bits_per_second: int, words: str) -> None:
+    assert rate_in_words(bits_per_second) == words
+
+
+def test_a_rate_out_of_range_is_told_with_its_unit() -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        SizeClusterRequest(node_count=8, rate_bits_per_second=3_600_000_000_000)
+    assert caught.value.field_violations[0].description == "3.6 Tb/s is not a rate from 1 Gb/s to 1 Tb/s"
+    (violation,) = violations_of(Link(line_rate_bits_per_second=2 * 10**15))
+    assert violation.description == "2000 Tb/s is not a rate from 1 b/s to 1000 Tb/s"
+    (violation,) = violations_of(Link(line_rate_bits_per_second=1.5))  # type: ignore[arg-type]  # what rules are for
+    assert violation.description == "1.5 is not a whole number from 1 to 1000000000000000"
 
 
 def test_a_byte_has_eight_bits() -> None:
@@ -70,6 +122,36 @@ def test_no_more_links_of_single_nodes_than_nodes(ranks_per_node: int, allowed: 
         assert violation.field == "rank_links"
         assert f"{allowed + 1} links" in violation.description
         assert nodes in violation.description
+
+
+QUESTIONS_OF_NODES: list[tuple[type[Any], dict[str, Any]]] = [
+    (LayoutComparisonRequest, {}),
+    (LayoutRecommendationRequest, {"reference_link": LINK}),
+]
+
+
+@pytest.mark.parametrize(("kind", "rest"), QUESTIONS_OF_NODES)
+@pytest.mark.parametrize(
+    ("workload", "asked", "fields"),
+    [
+        ({"model": ""}, {}, ["workload.model"]),
+        ({"node_count": 0, "prompt_tokens": 0}, {}, ["workload.node_count", "workload.prompt_tokens"]),
+        ({"node_count": 4096, "ranks_per_node": 17}, {"inner_link": LINK}, ["workload.node_count"]),
+        ({"prompt_tokens": 10**9, "request_count": 101}, {}, ["workload.prompt_tokens"]),
+        ({"ranks_per_node": 2}, {"inner_link": LINK, "calibration": "c"}, []),
+        ({"ranks_per_node": 2}, {"calibration": "c", "collective_table": TABLE}, ["inner_link", "collective_table"]),
+    ],
+)
+def test_a_question_about_nodes_names_what_is_broken(
+    kind: type[Any], rest: dict[str, Any], workload: dict[str, Any], asked: dict[str, Any], fields: list[str]
+) -> None:
+    given = ClusterWorkload(**{"model": "m", "node_count": 2, "prompt_tokens": 1, **workload})
+    if not fields:
+        assert broken(kind(workload=given, link=LINK, **rest, **asked)) == []
+        return
+    with pytest.raises(InvalidArgumentError) as caught:
+        kind(workload=given, link=LINK, **rest, **asked)
+    assert [violation.field for violation in caught.value.field_violations] == fields
 
 
 def test_tokens_of_all_requests_are_bounded() -> None:

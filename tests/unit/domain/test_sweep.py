@@ -64,9 +64,9 @@ def test_a_million_million_points_are_the_most() -> None:
         (SweepAxis(variable=SweepVariable.PROMPT_TOKENS), "values"),
         (SweepAxis(variable=SweepVariable.PROMPT_TOKENS, values=(1,), range=TOKENS.range), "values"),
         (SweepAxis(variable=SweepVariable.PROMPT_TOKENS, values=(0,)), "values[0]"),
-        (SweepAxis(variable=SweepVariable.PROMPT_TOKENS, values=(1, 10**9 + 1)), "values"),
-        (SweepAxis(variable=SweepVariable.REQUEST_COUNT, values=(100_001,)), "values"),
-        (SweepAxis(variable=SweepVariable.TENSOR_PARALLEL_SIZE, values=(4097,)), "values"),
+        (SweepAxis(variable=SweepVariable.PROMPT_TOKENS, values=(1, 10**9 + 1)), "values[1]"),
+        (SweepAxis(variable=SweepVariable.REQUEST_COUNT, values=(100_001,)), "values[0]"),
+        (SweepAxis(variable=SweepVariable.TENSOR_PARALLEL_SIZE, values=(4097,)), "values[0]"),
         (SweepAxis(variable=SweepVariable.LINK_BITS_PER_SECOND, values=(10**15 + 1,)), "values[0]"),
         (SweepAxis(variable=SweepVariable.PROMPT_TOKENS, values=tuple([1] * 10_001)), "values"),
         (

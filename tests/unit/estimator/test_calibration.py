@@ -1,8 +1,12 @@
 """What is fitted to measured times: the curve, its residuals, its interval, and the group it stands for."""
 
+from pathlib import Path
+
 import pytest
 from attrs import evolve
 
+from estimator_service.catalog.calibration_files import read_calibration
+from estimator_service.catalog.directory import SHIPPED_DIRECTORY
 from estimator_service.core.collective_time import calibrated_seconds, covers, fit
 from estimator_service.core.collective_time.curve import gap_exponent, monotone_seconds
 from estimator_service.core.collective_time.fit import BACK_TO_BACK, IN_FRAMEWORK, NO_SCATTER
@@ -195,17 +199,18 @@ def test_a_slower_link_adds_the_difference_of_the_bandwidth_terms() -> None:
     assert calibrated_seconds(calibration, 2**30, at(8)).lower_basis is Basis.FORMULA
 
 
-def test_a_faster_link_saves_at_most_the_difference_of_the_bandwidth_terms() -> None:
+@pytest.mark.parametrize("size", [1024, 2**18, 2**24, 2**32])
+def test_a_faster_link_saves_at_most_the_difference_of_the_bandwidth_terms(size: int) -> None:
+    """... and leaves what any smaller message takes at the least: here 2^18 bytes are looked at down to 1, closely."""
     calibration = straight()
-    measured_rate = calibration.bus_bandwidth_bytes_per_second
-    for size in (1024, 2**24):
-        alone = calibrated_seconds(calibration, size)
-        over = calibrated_seconds(calibration, size, at(10_000))
-        saved = size / measured_rate - size / 1250e9
-        assert over.lower == pytest.approx(max(alone.lower - saved, size / 1250e9))
-        assert over.lower < alone.lower
-        assert (over.expected, over.upper) == (alone.expected, alone.upper)
-    assert calibrated_seconds(calibration, 1024, at(10_000)).lower_basis is Basis.MIXED
+    saved_per_byte = 1 / calibration.bus_bandwidth_bytes_per_second - 1 / 1250e9
+    smaller_sizes = [max(size * 2 ** (-step / 256), 1) for step in range(256 * 20)]
+    left = [calibrated_seconds(calibration, one).lower - one * saved_per_byte for one in smaller_sizes]
+    alone, over = calibrated_seconds(calibration, size), calibrated_seconds(calibration, size, at(10_000))
+    assert over.lower == pytest.approx(max(*left, size / 1250e9), rel=1e-6)
+    assert over.lower < alone.lower
+    assert (over.expected, over.upper) == (alone.expected, alone.upper)
+    assert over.lower_basis is (Basis.FORMULA if over.lower == size / 1250e9 else Basis.MIXED)
 
 
 def test_beyond_small_sizes_a_link_leaves_more_than_the_wire() -> None:
@@ -266,6 +271,41 @@ def test_a_calibration_stands_for_the_library_s_own_choice(
 )
 def test_how_times_were_taken_is_said(timing: CollectiveTiming, sentence: str) -> None:
     assert sentence in fit(table([(1, 1e-6), (2, 1e-6)], timing=timing)).assumptions
+
+
+@pytest.mark.parametrize(
+    ("points", "told"),
+    [
+        # Microseconds in a column of seconds.
+        ([(16384, 60.0), (2**26, 6500.0)], "16,384 bytes take 60.00 s, and the bus bandwidth is 1.03e+04 bytes/s"),
+        ([(2**20, 5.0), (2**26, 100.0)], "1,048,576 bytes take 5.00 s, and the bus bandwidth is 6.71e+05 bytes/s"),
+        ([(8, 2e-8), (2**20, 1e-3)], "8 bytes take 20.00 ns"),
+    ],
+)
+def test_times_that_no_network_has_are_remarked_on(points: list[tuple[int, float]], told: str) -> None:
+    sentences = fit(table(points)).assumptions
+    assert told in sentences[0]
+    assert "microseconds" in sentences[0]
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        [(16384, 60e-6), (2**26, 6.5e-3)],
+        # Small sizes alone never reach a rate; a gigabyte over 100 Mb/s takes minutes.
+        [(8, 20e-6), (1024, 21e-6)],
+        [(65536, 0.9), (2**30, 90.0)],
+    ],
+)
+def test_times_that_a_network_may_have_are_not(points: list[tuple[int, float]]) -> None:
+    assert not any("another unit" in sentence for sentence in fit(table(points)).assumptions)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((SHIPPED_DIRECTORY / "calibrations").glob("*.toml")), ids=lambda path: path.stem
+)
+def test_no_shipped_times_are_remarked_on(path: Path) -> None:
+    assert not any("another unit" in sentence for sentence in read_calibration(path).assumptions)
 
 
 def test_the_worst_table_still_gives_finite_ends() -> None:

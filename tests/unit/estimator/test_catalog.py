@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,13 @@ from estimator_service.catalog.entries import read_hardware
 from estimator_service.catalog.files import CatalogError
 from estimator_service.catalog.model_files import read_model
 from estimator_service.core.inventory import sent_bytes_per_token
-from linkbound.domain.catalog import RowScope
+from linkbound.domain.catalog import RowScope, WeightFormatSource
 from linkbound.domain.errors import NotFoundError
 
 EXPECTED: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("shipped_models.toml").read_text("utf-8"))
 CATALOG = Catalog(SHIPPED_DIRECTORY)
+QUANTISED = re.compile("FP8|NVFP4|MXFP4|INT4|INT8|AWQ|GPTQ", re.IGNORECASE)
+"""In the name of a checkpoint."""
 
 SMALL_MODEL = """
 display_name = "Small"
@@ -147,6 +150,33 @@ def test_parameters_are_those_of_an_independent_count() -> None:
     assert CATALOG.models.get("deepseek-v3.2").mtp_parameters == 11_624_027_392
 
 
+@pytest.mark.parametrize("model_id", EXPECTED)
+def test_how_weights_are_stored_is_stated_and_not_taken_from_a_number_type(model_id: str) -> None:
+    model = CATALOG.models.get(model_id)
+    assert model.weight_format_source is WeightFormatSource.STATED
+    bits = model.weight_bits_per_parameter or 0.0
+    # Of a quantised checkpoint no entry is silently counted as if it were not; of others a source says what they are.
+    if QUANTISED.search(" ".join((model_id, model.display_name, model.sources[0]))):
+        assert 4 <= bits < 9
+    elif bits >= 16:
+        assert any(source.startswith("weights in BF16") for source in model.sources)
+
+
+def test_what_quantised_checkpoints_hold_in_all() -> None:
+    """GLM-5.3-Flash: 305.81 GiB of FP8 on Hugging Face; what is beside tensors, and vectors in float32, is the rest.
+
+    Nemotron 3 Super in FP8, by hand: experts 40 x (512 x 2 x 2688 x 1024 + 2 x 5376 x 4096), Mamba projections
+    40 x 4096 x (18560 + 8192), a byte each.
+    """
+    flash, nemotron = CATALOG.models.get("glm-5.3-flash"), CATALOG.models.get("nemotron-3-super-120b")
+    stored = {model.model_id: sum(g.weight_bytes or 0 for g in model.parameter_groups) for model in (flash, nemotron)}
+    assert stored["glm-5.3-flash"] == pytest.approx(305.81 * 2**30, rel=0.002)
+    in_a_byte = 40 * (512 * 2 * 2688 * 1024 + 2 * 5376 * 4096) + 40 * 4096 * (18560 + 8192)
+    parameters = (nemotron.total_parameters or 0) + (nemotron.mtp_parameters or 0)
+    scales = 4 * 40 * (512 * 2 + 2 + 2)
+    assert stored["nemotron-3-super-120b"] == 2 * (parameters - in_a_byte) + in_a_byte + scales
+
+
 def test_a_dense_model_uses_all_but_its_input_embedding() -> None:
     """Qwen3 32B has no experts; one row of 151,936 x 5,120 is read for a token."""
     dense = CATALOG.models.get("qwen3-32b")
@@ -199,6 +229,8 @@ def test_an_id_never_leaves_the_directory() -> None:
         ('layers = "0"', 'layers = "0-"', "is not ranges of layers"),
         ('type = "attention"', 'type = "attention"\nheads = 1', "heads: is not a key of it"),
         ('type = "attention"', 'type = "magic"', "is not one of attention, latent_attention"),
+        ('type = "attention"', 'type = ["attention"]', "is not one of attention, latent_attention"),
+        ('type = "attention"', "type = { name = 1 }", "is not one of attention, latent_attention"),
         ("[architecture]", "[blocks]", "blocks: is not a key of it"),
         ("[[architecture.layers.mixers]]", "[architecture.layers.mixers]", "mixers: is not an array"),
         ('sources = ["counted by hand"]', "sources = []", "sources"),

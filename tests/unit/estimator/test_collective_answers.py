@@ -87,7 +87,9 @@ def test_a_slow_link_within_the_node_counts() -> None:
 
 
 def test_an_inner_link_of_single_ranks_is_not_used() -> None:
-    assert ask(inner_link=NVLINK) == ask()
+    given, without = ask(inner_link=NVLINK), ask()
+    assert given.assumptions == (*without.assumptions[:2], assumptions.UNUSED_INNER_LINK, *without.assumptions[2:])
+    assert evolve(given, assumptions=()) == evolve(without, assumptions=())
 
 
 def test_an_all_to_all_sends_everything_straight_whatever_is_asked() -> None:

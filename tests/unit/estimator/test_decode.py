@@ -3,8 +3,11 @@
 import attrs
 import pytest
 
+from estimator_service.core import assumptions
 from estimator_service.core.decode import estimate_decode
+from linkbound.domain.calibration import Calibration, CollectivePoint, CollectiveTable
 from linkbound.domain.catalog import Hardware, Model
+from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.decode import DecodeEstimate, DecodeRequest
 from linkbound.domain.errors import InvalidArgumentError
 from linkbound.domain.estimate import Basis, Constraint, Effect
@@ -92,7 +95,7 @@ def test_a_model_that_does_not_state_its_weights_has_no_memory_floor(model: Mode
 
 
 def test_a_measured_rate_shows_where_it_sets_the_floor() -> None:
-    measured = Link(line_rate_bits_per_second=10**6, measured_bits_per_second=8000)
+    measured = Link(line_rate_bits_per_second=10**9, measured_bits_per_second=8000)
     assert decode(link=measured).pass_seconds.lower_basis is Basis.MEASURED
     assert decode(link=attrs.evolve(measured, measured_bits_per_second=10**9)).pass_seconds.lower_basis is Basis.FORMULA
 
@@ -136,3 +139,69 @@ def test_a_size_that_does_not_fit_is_refused() -> None:
     with pytest.raises(InvalidArgumentError) as raised:
         decode(size=3)
     assert [violation.field for violation in raised.value.field_violations] == ["workload.tensor_parallel_size"]
+
+
+def test_the_time_to_read_stands_beside_that_of_transfers() -> None:
+    answer = decode()
+    assert answer.memory_seconds is not None
+    assert (answer.memory_seconds.lower, answer.memory_seconds.upper) == (0.5, None)
+    assert answer.memory_seconds.binding_constraint is Constraint.MEMORY_BANDWIDTH
+    assert Effect.KV_CACHE_READ in answer.memory_seconds.effects_left_out
+    assert decode(hardware=None).memory_seconds is None
+    assert decode(hardware=None).extra_pass_fraction is None
+
+
+def test_a_slower_link_costs_a_pass_at_most_its_bytes_over_the_floor() -> None:
+    answer = decode(to_link=SLOW)
+    extra, fraction = answer.extra_pass_seconds, answer.extra_pass_fraction
+    assert extra is not None
+    assert extra.upper is not None
+    assert fraction is not None
+    assert (fraction.lower, fraction.expected) == (0, None)
+    # Half a second of reading is the floor over the fast link.
+    assert fraction.upper == pytest.approx(extra.upper / 0.5)
+    assert Effect.COMPUTE_TIME in fraction.effects_left_out
+    assert Effect.COMPUTE_OVERLAP in fraction.effects_left_out
+
+
+def test_no_faster_link_takes_more_than_the_whole_pass() -> None:
+    fraction = decode(link=SLOW, to_link=FAST).extra_pass_fraction
+    assert fraction is not None
+    assert fraction.upper == 0
+    assert -1 < fraction.lower < -0.99
+    assert decode(link=FAST, to_link=FAST).extra_pass_fraction == attrs.evolve(
+        fraction, lower=0, upper=0, lower_basis=Basis.FORMULA, upper_basis=Basis.FORMULA
+    )
+    alone = decode(to_link=SLOW, size=1, hardware=None).extra_pass_fraction
+    assert alone is not None
+    assert (alone.lower, alone.upper) == (0, 0)
+
+
+def test_a_calibration_expects_the_fraction_of_reads_and_transfers_in_turn() -> None:
+    table = CollectiveTable(
+        kind=CollectiveKind.ALL_REDUCE,
+        rank_count=2,
+        points=(CollectivePoint(message_bytes=1, seconds=0.01), CollectivePoint(message_bytes=10**6, seconds=2)),
+    )
+    calibration = Calibration(
+        table=table, fixed_seconds=0.01, bus_bandwidth_bytes_per_second=5e5, interval_fraction=0.1
+    )
+    request = DecodeRequest(
+        workload=DecodeWorkload(model="small", tensor_parallel_size=2),
+        link=FAST,
+        to_link=Link(line_rate_bits_per_second=10**6),
+    )
+    answer = estimate_decode(request, small_model(), HARDWARE, calibration)
+    extra, fraction = answer.extra_pass_seconds, answer.extra_pass_fraction
+    assert extra is not None
+    assert fraction is not None
+    assert extra.expected is not None
+    assert answer.network_seconds.expected is not None
+    assert fraction.expected == pytest.approx(extra.expected / (0.5 + answer.network_seconds.expected))
+    assert fraction.expected_basis is Basis.MIXED
+    assert fraction.upper is not None
+    assert extra.upper is not None
+    # The floor of a calibrated pass has what its collectives take at least.
+    assert fraction.upper == pytest.approx(extra.upper / answer.pass_seconds.lower)
+    assert assumptions.READS_AND_TRANSFERS in answer.assumptions
+    assert assumptions.READS_AND_TRANSFERS not in decode().assumptions

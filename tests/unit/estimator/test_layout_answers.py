@@ -99,6 +99,8 @@ class TestTheSlowestLink:
         assert answer.link.effective_bits_per_second == RATE // 4
         assert answer.network_seconds.lower == pytest.approx(4 * prefill().network_seconds.lower)
         assert "rank_links[1] is the slowest link and sets the rate of every group." in answer.assumptions
+        assert assumptions.OWN_LINKS in answer.assumptions
+        assert not any("same rate" in sentence or "slowest counts" in sentence for sentence in answer.assumptions)
 
     def test_in_a_pipeline_it_may_be_in_the_last_stage(self) -> None:
         stages: dict[str, Any] = {"tp": 1, "pipeline_parallel_size": 4}
@@ -137,6 +139,15 @@ class TestTheSlowestLink:
 
 
 class TestSeveralRanksInANode:
+    def test_a_link_within_nodes_of_one_rank_is_not_used_and_that_is_said(self) -> None:
+        for used, unused in (
+            (prefill(ranks_per_node=4, inner=link()), prefill(inner=link())),
+            (decode(ranks_per_node=4, inner=link()), decode(inner=link())),
+        ):
+            assert assumptions.UNUSED_INNER_LINK in unused.assumptions
+            assert assumptions.UNUSED_INNER_LINK not in used.assumptions
+        assert assumptions.UNUSED_INNER_LINK not in prefill().assumptions
+
     def test_a_node_of_every_rank_leaves_the_link_alone(self) -> None:
         answer = prefill(ranks_per_node=4, inner=link(8 * RATE), to=link(RATE // 2))
         assert answer.sent_bytes_per_rank == 0

@@ -9,6 +9,7 @@ from estimator_service.core.decode import estimate_decode
 from estimator_service.core.layouts.comparison import compare_layouts
 from estimator_service.core.prefill import estimate_prefill
 from linkbound.domain.catalog import LARGEST_MESSAGE_BYTES_PER_ROW, Model
+from linkbound.domain.cluster_workload import ClusterWorkload
 from linkbound.domain.decode import DecodeRequest
 from linkbound.domain.errors import InvalidArgumentError
 from linkbound.domain.layout import ExpertParallelism
@@ -92,7 +93,9 @@ def test_decode(exchange: ExpertParallelism, requests: int) -> None:
 
 def test_a_comparison_says_which_layouts_are_too_much() -> None:
     request = LayoutComparisonRequest(
-        model="decoder", node_count=2, link=SLOWEST, prompt_tokens=10**9, request_count=100, output_tokens=10**6
+        workload=ClusterWorkload(model="decoder", node_count=2, prompt_tokens=10**9, request_count=100),
+        link=SLOWEST,
+        output_tokens=10**6,
     )
     answer = compare_layouts(request, largest_mixture(), None)
     assert within_64_bits(answer)

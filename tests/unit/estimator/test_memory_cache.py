@@ -39,6 +39,23 @@ def test_an_fp8_cache_takes_a_byte_a_value_or_what_the_engine_stores() -> None:
     assert kept(LATENT_CACHE, layout=tp(1), value_bytes=1) == 8 * 100 * 50
 
 
+def test_what_the_engine_stores_in_a_type_of_its_own_is_the_same_for_every_cache() -> None:
+    """Indexer keys of sparse MLA: 132 bytes beside a BF16 cache and beside an FP8 one."""
+    keys = evolve(LATENT_CACHE, values_per_token=128, fp8_bytes_per_token=132, fixed_bytes_per_token=132)
+    for value_bytes in (1, 2, 4):
+        assert kept(keys, layout=tp(8), value_bytes=value_bytes) == 8 * 100 * 132
+    model = parts_model(caches=(evolve(keys, read_tokens=None),))
+    assert cache_bytes_read(model, tp(8), 100, 1, 1) == ReadBytes(lower_bytes=8 * 100 * 132, upper_bytes=8 * 100 * 132)
+
+
+def test_what_a_pass_reads_is_the_least_that_the_engine_can_store() -> None:
+    """Keys kept in 2 bytes unless the engine is told to keep them in one: a floor of reading counts one."""
+    keys = evolve(LATENT_CACHE, values_per_token=128, fp8_bytes_per_token=128, fixed_bytes_per_token=256)
+    assert kept(keys, layout=tp(1), value_bytes=1) == 8 * 100 * 256
+    model = parts_model(caches=(evolve(keys, read_tokens=None),))
+    assert cache_bytes_read(model, tp(1), 100, 1, 1) == ReadBytes(lower_bytes=8 * 100 * 128, upper_bytes=8 * 100 * 128)
+
+
 def test_a_window_bounds_what_is_kept() -> None:
     assert kept(WINDOW_CACHE, layout=tp(1), tokens=5) == 2 * 5 * 80
     assert kept(WINDOW_CACHE, layout=tp(2), tokens=5000) == 2 * 10 * 40

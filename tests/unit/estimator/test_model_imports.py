@@ -16,7 +16,8 @@ from estimator_service.catalog.directory import SHIPPED_DIRECTORY, Catalog
 from estimator_service.catalog.files import CatalogError
 from estimator_service.catalog.imports import LARGEST_INLINE_MODEL_COUNT, InlineModels
 from estimator_service.service import Estimator, default_estimator
-from linkbound.domain.catalog import ImportModelRequest, Model
+from linkbound.client.model_config import with_quantization
+from linkbound.domain.catalog import ImportModelRequest, Model, WeightFormatSource
 from linkbound.domain.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
@@ -214,6 +215,17 @@ def test_an_id_never_leaves_the_directory(estimator: Estimator, tmp_path: Path) 
             Catalog(SHIPPED_DIRECTORY, lambda: tmp_path / "catalog").models.get(name)
 
 
+def test_every_id_that_is_listed_can_be_had(estimator: Estimator, tmp_path: Path) -> None:
+    """A file whose name is no id, put there by hand, is no entry."""
+    estimator.import_model(request(model="mine"))
+    (path,) = tmp_path.rglob("mine.toml")
+    for name in ("Mine.toml", "my model.toml", "_mine.toml"):
+        (path.parent / name).write_bytes(path.read_bytes())
+    models = Catalog(SHIPPED_DIRECTORY, lambda: path.parent.parent).models
+    assert set(models.ids) - set(Catalog(SHIPPED_DIRECTORY).models.ids) == {"mine"}
+    assert models.get("mine").model_id == "mine"
+
+
 def test_every_violation_of_an_import_comes_at_once() -> None:
     with pytest.raises(InvalidArgumentError) as raised:
         ImportModelRequest(model="Not An Id", config_json="x" * (4 * 2**20 + 1), display_name="a\nb")
@@ -293,3 +305,114 @@ def test_what_is_kept_is_what_was_read(name: str, tmp_path: Path) -> None:
     config = json.dumps(PUBLISHED[name]["config"])
     imported = estimator_over(tmp_path).import_model(request(config))
     assert estimator_over(tmp_path).get_model("mine") == imported
+
+
+MODELOPT = {
+    "producer": {"name": "modelopt", "version": "0.29.0"},
+    "quantization": {"quant_algo": "NVFP4", "group_size": 16, "exclude_modules": ["lm_head", "*self_attn*"]},
+}
+BESIDE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "hf_quant_config.json": (MODELOPT, MODELOPT),
+    "quantize_config.json": (
+        {"bits": 4, "group_size": 64, "desc_act": False, "sym": True},
+        {"quant_method": "gptq", "bits": 4, "group_size": 64},
+    ),
+    "quant_config.json": (
+        {"zero_point": True, "q_group_size": 64, "w_bit": 4, "version": "GEMM"},
+        {"quant_method": "awq", "bits": 4, "group_size": 64, "zero_point": True},
+    ),
+    "config.json of the quantised checkpoint": (
+        {**SMALL, "quantization_config": {"quant_method": "fp8"}},
+        {"quant_method": "fp8"},
+    ),
+}
+"""By the file beside a config: its contents, and the section of a config that says the same."""
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_quantisation_beside_the_config_counts_as_one_in_it(estimator: Estimator, name: str) -> None:
+    beside, section = BESIDE[name]
+    imported = estimator.import_model(request(quantization_json=json.dumps(beside)))
+    within = estimator.import_model(
+        request(json.dumps({**SMALL, "quantization_config": section}), model="", validate_only=True)
+    )
+    assert imported.parameter_groups == within.parameter_groups
+    assert imported.weight_format_source is WeightFormatSource.STATED
+    assert 4 <= (imported.weight_bits_per_parameter or 0) < 16
+    assert imported.unused_keys == within.unused_keys
+    assert "with the quantisation file beside it" in imported.sources[0]
+    assert estimator.get_model("mine") == imported
+
+
+def test_what_a_config_says_itself_goes_before_the_file_beside_it(estimator: Estimator) -> None:
+    config = json.dumps({**SMALL, "quantization_config": {"quant_method": "fp8"}})
+    alone = estimator.import_model(request(config, validate_only=True))
+    both = estimator.import_model(request(config, validate_only=True, quantization_json=json.dumps(MODELOPT)))
+    assert both.parameter_groups == alone.parameter_groups
+    assert both.sources == alone.sources
+    assert any("not used" in sentence for sentence in both.assumptions)
+
+
+def test_bits_that_are_given_stand_for_every_weight(estimator: Estimator, tmp_path: Path) -> None:
+    imported = estimator.import_model(request(weight_bits_per_parameter=4.5))
+    assert (imported.weight_bits_per_parameter, imported.weight_format_source) == (4.5, WeightFormatSource.STATED)
+    assert all(group.weight_bytes is None for group in imported.parameter_groups)
+    assert any("4.5 bits" in sentence for sentence in imported.assumptions)
+    assert not any("names no quantisation" in sentence for sentence in imported.assumptions)
+    assert not imported.undetermined
+    assert estimator_over(tmp_path).get_model("mine") == imported
+
+
+def test_bits_that_are_given_close_what_a_config_leaves_open(estimator: Estimator) -> None:
+    config = json.dumps({**SMALL, "quantization_config": {"quant_method": "wishful"}})
+    assert estimator.import_model(request(config, validate_only=True)).undetermined
+    given = estimator.import_model(request(config, validate_only=True, weight_bits_per_parameter=4.0))
+    assert (given.weight_bits_per_parameter, given.undetermined) == (4.0, ())
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "told"),
+    [
+        ({"config_json": json.dumps(MODELOPT)}, "config_json", "config.json that lies beside it"),
+        (
+            {"config_json": json.dumps(BESIDE["quantize_config.json"][0])},
+            "config_json",
+            "config.json that lies beside it",
+        ),
+        ({"quantization_json": CONFIG}, "quantization_json", "names no quantisation"),
+        ({"quantization_json": "{"}, "quantization_json", "is not JSON"),
+        ({"quantization_json": "[1]"}, "quantization_json", "is not a JSON object but an array"),
+        ({"quantization_json": '{"bits": "four"}'}, "quantization_json.bits", "is not a whole number"),
+        ({"weight_bits_per_parameter": 0.0}, "weight_bits_per_parameter", "above 0"),
+    ],
+)
+def test_what_is_wrong_with_a_quantisation_is_told_of_its_document(
+    estimator: Estimator, changes: dict[str, Any], field: str, told: str
+) -> None:
+    with pytest.raises(InvalidArgumentError) as raised:
+        estimator.import_model(request(**{"config_json": CONFIG, **changes}))
+    (violation,) = raised.value.field_violations
+    assert violation.field == field
+    assert told in violation.description
+
+
+def test_an_inline_config_takes_the_quantisation_in_one_document(estimator: Estimator) -> None:
+    merged = with_quantization(CONFIG, json.dumps(MODELOPT))
+    imported = estimator.import_model(request(quantization_json=json.dumps(MODELOPT)))
+    assert InlineModels().get(merged, "config").parameter_groups == imported.parameter_groups
+    assert json.loads(with_quantization(merged, json.dumps({"quant_algo": "FP8"}))) == json.loads(merged)
+
+
+@pytest.mark.parametrize(
+    ("config", "beside", "field"),
+    [
+        ("{", "{}", "config_json"),
+        ("[]", "{}", "config_json"),
+        ("{}", "nothing", "quantization_json"),
+        ("{}", "{}", "quantization_json"),
+    ],
+)
+def test_documents_that_cannot_be_joined(config: str, beside: str, field: str) -> None:
+    with pytest.raises(InvalidArgumentError) as raised:
+        with_quantization(config, beside)
+    assert [violation.field for violation in raised.value.field_violations] == [field]

@@ -7,7 +7,12 @@ import pytest
 
 from estimator_service.core import assumptions
 from estimator_service.core.memory import ReadBytes, weight_bytes_read
-from estimator_service.core.pass_reads import active_weight_bytes, memory_reads, stated_mean_is_lower
+from estimator_service.core.pass_reads import (
+    active_weight_bytes,
+    compared_weight_bytes,
+    memory_reads,
+    stated_mean_is_lower,
+)
 from linkbound.domain.catalog import CacheGroup, Model, ModelPart, ParameterGroup, WeightSplit
 from linkbound.domain.layout import ExpertParallelism, ParallelLayout
 from linkbound.domain.workload import DecodeWorkload
@@ -89,7 +94,7 @@ def test_attention_groups_may_share_all_that_is_not_known_by_parts() -> None:
     said = assumptions.of_weights(1250, unknown, spread, is_mean=True)
     assert said == (assumptions.MEAN_WEIGHT_BITS, assumptions.MEAN_SPREAD_WEIGHTS)
     assert assumptions.of_weights(2500, unknown, cut(4), is_mean=True) == (assumptions.MEAN_WEIGHT_BITS,)
-    assert assumptions.of_weights(1250, model(), spread, is_mean=True) == (assumptions.MEAN_WEIGHT_BITS,)
+    assert assumptions.of_weights(1250, model(), spread, is_mean=True) == (assumptions.SCALED_WEIGHTS,)
     assert assumptions.of_weights(1250, model(), spread, is_mean=False) == (assumptions.STORED_WEIGHTS,)
 
 
@@ -120,3 +125,28 @@ def test_the_path_goes_through_the_cache_of_every_stage() -> None:
     cache, path = reads(100, pipeline_parallel_size=2)
     assert cache == 3 * 4 * 100 * 10
     assert path == reads(100)[1]
+
+
+def test_layouts_compare_by_parts_whatever_mean_a_source_states() -> None:
+    stored, stated = model(), model(weight_bits_per_parameter=8.0)
+    for layout in (cut(1), cut(2), cut(4), cut(8), cut(4, 2), cut(1, 8)):
+        whole = compared_weight_bytes(stored, layout)
+        assert whole == active_weight_bytes(stored, layout)
+        # Half the bits for each part: every layout keeps its place.
+        assert compared_weight_bytes(stated, layout) == pytest.approx(whole / 2 if whole else None)
+    assert compared_weight_bytes(stated, cut(1)) == active_weight_bytes(stated, cut(1)) == 5000
+    # Cut evenly the group would read 1,250 bytes, as if 1,000 parameters were not whole on each of its ranks.
+    assert compared_weight_bytes(stated, cut(4)) == 2000
+
+
+def test_without_parts_there_is_nothing_but_an_even_cut_to_compare_by() -> None:
+    assert compared_weight_bytes(model(parameter_groups=()), cut(4)) == 2500
+    assert compared_weight_bytes(model(parameter_groups=(), weight_bits_per_parameter=None), cut(4)) is None
+    assert assumptions.of_compared_weights(model(), is_scaled=True) == (
+        assumptions.STORED_WEIGHTS,
+        assumptions.SCALED_WEIGHTS,
+    )
+    assert assumptions.of_compared_weights(model(), is_scaled=False) == (assumptions.STORED_WEIGHTS,)
+    assert assumptions.of_compared_weights(model(parameter_groups=()), is_scaled=False) == (
+        assumptions.MEAN_WEIGHT_BITS,
+    )

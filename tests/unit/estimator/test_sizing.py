@@ -83,6 +83,13 @@ def test_pitfalls_are_those_of_the_rate() -> None:
     assert not any("autonegotiation off" in sentence for sentence in only(sized(4, 100, "crs804")).verify)
 
 
+@pytest.mark.parametrize(("gigabits", "switch"), [(10, "crs312"), (1, "sn2201")])
+def test_the_copper_port_of_a_spark_has_no_rdma_to_verify(gigabits: int, switch: str) -> None:
+    verify = " ".join(only(sized(8, gigabits, switch)).verify)
+    assert f"DGX Spark links up at {gigabits} Gb/s with the cable bought: twisted pair" in verify
+    assert not any(word in verify for word in ("ConnectX", "RoCE", "ib_write_bw"))
+
+
 def test_one_port_is_not_called_ports() -> None:
     assert "runs 1 QSFP56-DD port as 4 x 100 Gb/s" in "\n".join(only(sized(4, 100, "crs804")).verify)
 
@@ -148,9 +155,7 @@ def test_ports_may_be_faster_than_the_rate_asked_for() -> None:
 def test_a_rate_that_the_adapter_has_not_is_one_refusal() -> None:
     answer = sized(8, 400)
     assert answer.options == ()
-    assert answer.refused == (
-        "ConnectX-7 of a DGX Spark runs a link at no more than 200 Gb/s; 400 Gb/s are asked for.",
-    )
+    assert answer.refused == ("DGX Spark runs a link at no more than 200 Gb/s; 400 Gb/s are asked for.",)
     assert {option.switch for option in sized(8, 400, nic="generic").options} == {"crs804", "sn5400", "sn5600"}
 
 
@@ -225,9 +230,42 @@ def test_switches_with_ports_of_the_rate_come_before_faster_ones() -> None:
     assert rates == sorted(rates)
 
 
-@pytest.mark.parametrize(("gigabits", "ratio"), [(10, 10), (25, 4)])
-def test_links_that_are_faster_than_asked_say_how_many_times(gigabits: int, ratio: int) -> None:
-    first = sized(9, gigabits).options[0]
+def test_nodes_at_10_gigabit_get_a_switch_of_10_gigabit() -> None:
+    """A Spark takes 10 Gb/s by its RJ45 port; switches of 100 Gb/s would do, and come after."""
+    twelve, more = sized(12, 10).options[0], sized(13, 10).options[0]
+    assert (twelve.switch, twelve.node_ports_free, twelve.worst_case_bits_per_second) == ("crs312", 0, 10 * GIGABIT)
+    assert [line.description for line in twelve.cables] == ["twisted pair, Cat 6A, 10GBASE-T"]
+    assert (more.switch, more.switch_count) == ("xs748t", 1)
+
+
+def test_an_option_says_why_it_stands_before_the_next_one() -> None:
+    order = [(option.switch, option.reasons[-1]) for option in sized(9, 10).options]
+    assert order[0][1] == "It comes before NETGEAR XS748T, with no known price either and more free links: 35."
+    assert order[1][1] == (
+        "It comes before MikroTik CRS804-4DDQ, whose links are further from the rate asked for: 100 Gb/s."
+    )
+    assert order[2][1] == "It comes before NVIDIA SN3700C, for which no list price is known."
+    assert order[-2][1] == "It comes before MikroTik CRS812-8DS-2DQ-2DDQ, of which it takes 6 switches."
+    assert "It comes before" not in order[-1][1]
+    assert sized(8, 100).options[0].reasons[-1] == (
+        "It comes before MikroTik CRS812-8DS-2DQ-2DDQ, with the same price but fewer free links: 0."
+    )
+
+
+def test_the_cheaper_of_two_says_what_the_other_one_lists_at() -> None:
+    cheap, dear = (
+        attrs.evolve(small_switch(4), switch_id=name, display_name=name, list_price_usd=price)
+        for name, price in (("b", 900.0), ("a", 1200.0))
+    )
+    request = SizeClusterRequest(node_count=8, rate_bits_per_second=200 * GIGABIT)
+    first, second = size_cluster(request, attrs.evolve(parts_of(dear), switches=(dear, cheap))).options
+    assert (first.switch, first.reasons[-1]) == ("b", "It comes before a, which lists at 1,200 USD.")
+    assert second.reasons[-1] == "The switch lists at 1,200 USD."
+
+
+@pytest.mark.parametrize(("node_count", "gigabits", "ratio"), [(45, 10, 10), (9, 25, 4)])
+def test_links_that_are_faster_than_asked_say_how_many_times(node_count: int, gigabits: int, ratio: int) -> None:
+    first = sized(node_count, gigabits).options[0]
     assert f"Its links run at 100 Gb/s, {ratio} times the rate asked for." in first.reasons
     assert not any("times the rate" in reason for reason in sized(9, 100).options[0].reasons)
 
@@ -250,9 +288,18 @@ def test_too_little_capacity_slows_every_link() -> None:
 
 
 def test_the_catalogue_loads_and_names_its_sources() -> None:
-    assert {"crs804", "crs812", "sn2201", "sn3700", "sn3700c", "sn4600c", "sn5400", "sn5600"} <= set(
-        CATALOG.switches.ids
-    )
+    assert {
+        "crs312",
+        "crs804",
+        "crs812",
+        "xs748t",
+        "sn2201",
+        "sn3700",
+        "sn3700c",
+        "sn4600c",
+        "sn5400",
+        "sn5600",
+    } <= set(CATALOG.switches.ids)
     parts = shipped_parts()
     nics = tuple(map(CATALOG.nics.get, CATALOG.nics.ids))
     assert all(switch.sources for switch in parts.switches)
@@ -266,8 +313,8 @@ def test_every_capacity_is_the_sum_of_the_data_ports() -> None:
         ports = sum(
             group.port_count * max(mode.link_count * mode.rate_bits_per_second for mode in group.modes)
             for group in switch.port_groups
-            # The 10 Gb/s ports of the CRS8xx are for management; those of the SN2201 are its data ports.
-            if group.connector != "RJ45" or switch.switch_id == "sn2201"
+            # The 10 Gb/s ports of the CRS8xx are for management; those of the others are their data ports.
+            if group.connector != "RJ45" or not switch.switch_id.startswith("crs8")
         )
         assert switch.switching_bits_per_second == ports
 
@@ -287,6 +334,8 @@ def test_published_facts_of_the_switches() -> None:
     }
     assert ports["crs804"] == {"QSFP56-DD": 4, "RJ45": 2}
     assert ports["crs812"] == {"QSFP56-DD": 2, "QSFP56": 2, "SFP56": 8, "RJ45": 2}
+    assert ports["crs312"] == {"RJ45": 12}
+    assert ports["xs748t"] == {"RJ45": 44}
     assert ports["sn2201"] == {"RJ45": 48, "QSFP28": 4}
     assert ports["sn5600"] == {"OSFP": 64}
     (group,) = CATALOG.switches.get("sn5400").port_groups

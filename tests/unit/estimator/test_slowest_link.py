@@ -7,9 +7,11 @@ from typing import Any
 import attrs
 import pytest
 
-from estimator_service.core.assumptions import ONE_LINK_PER_NODE
+from estimator_service.core.assumptions import ONE_LINK_PER_NODE, UNUSED_INNER_LINK
 from estimator_service.core.planning.slowest_link import (
+    NO_LINK_MATTERS,
     NOTHING_IS_SENT,
+    ONLY_THE_NETWORK,
     TOO_SLOW_WITHIN_NODES,
     Target,
     enough_bits_per_second,
@@ -129,6 +131,18 @@ def test_one_rank_sends_nothing() -> None:
     assert set(verdicts(answer).values()) == {Verdict.YES}
     hopeless = find_slowest_link(attrs.evolve(request, target_ttft_seconds=0.5), small_model())
     assert hopeless.slowest_bits_per_second.lower == LARGEST_RATE_BITS_PER_SECOND
+
+
+def test_without_a_baseline_one_rank_sends_nothing_either() -> None:
+    request = SlowestLinkRequest(
+        workload=PrefillWorkload(model="small", tensor_parallel_size=1, prompt_tokens=10),
+        target_ttft_seconds=2.0,
+        inner_link=Link(line_rate_bits_per_second=GIGABIT),
+    )
+    answer = find_slowest_link(request, small_model())
+    assert answer.slowest_bits_per_second.lower == 0
+    assert answer.reasons == (NO_LINK_MATTERS, ONLY_THE_NETWORK)
+    assert UNUSED_INNER_LINK in answer.assumptions
 
 
 def test_the_pieces() -> None:

@@ -4,6 +4,7 @@ import pytest
 from attrs import evolve
 
 from estimator_service.core import assumptions
+from estimator_service.core.memory import MEMORY_NOT_KNOWN
 from estimator_service.core.tp_projection import project_tp_sizes
 from linkbound.domain.catalog import ModelPart
 from linkbound.domain.errors import InvalidArgumentError
@@ -130,7 +131,8 @@ def test_what_a_model_does_not_say_of_its_memory_is_left_out_in_words() -> None:
         hardware="box",
     )
     answer = project_tp_sizes(request, small_model(), HARDWARE)
-    assert answer.projections[0].feasible
+    assert answer.projections[0].feasible is None
+    assert answer.projections[0].reasons == (MEMORY_NOT_KNOWN,)
     assert Effect.MEMORY_FIT in answer.projections[0].extra_ttft_seconds.effects_left_out
     assert assumptions.MEMORY_UNKNOWN.format("small") in answer.assumptions
 

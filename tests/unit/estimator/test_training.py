@@ -1,5 +1,6 @@
 """What a step of data-parallel training exchanges: sharding, models, adapters, calibrations."""
 
+import json
 from typing import Any
 
 import pytest
@@ -8,13 +9,15 @@ from attrs import evolve
 from estimator_service.core import assumptions
 from estimator_service.core.collective_time import fit
 from estimator_service.core.training import BUCKET_BYTES, estimate_training_step
+from estimator_service.service import default_estimator
 from linkbound.domain.calibration import Calibration, CollectivePoint, CollectiveTable
-from linkbound.domain.catalog import Model
+from linkbound.domain.catalog import ImportModelRequest, Model
 from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.errors import InvalidArgumentError
 from linkbound.domain.estimate import Basis
 from linkbound.domain.link import Link
 from linkbound.domain.training import TrainingSharding, TrainingStepEstimate, TrainingStepRequest
+from tests.unit.architecture.configs import SMALL
 from tests.unit.estimator.models import small_model
 
 LINK = Link(line_rate_bits_per_second=80)
@@ -47,6 +50,29 @@ def test_a_model_trains_all_its_parameters_but_mtp_layers() -> None:
     assert answer.sent_bytes_per_rank == 3000
     assert assumptions.TRAINED_MODEL in answer.assumptions
     assert step(MODEL, value_bytes=4).gradient_bytes == 4000
+
+
+def test_a_config_stands_in_place_of_a_model_and_is_said_once() -> None:
+    request: dict[str, Any] = {
+        "rank_count": 4,
+        "link": LINK,
+        "compute_step_seconds": 50,
+        "model_config_json": json.dumps(SMALL),
+    }
+    estimator = default_estimator()
+    answer = estimator.estimate_training_step(TrainingStepRequest(**request))
+    total = estimator.import_model(ImportModelRequest(config_json=json.dumps(SMALL), validate_only=True))
+    assert total.total_parameters is not None
+    assert answer.gradient_bytes == 2 * total.total_parameters
+    besides: list[tuple[dict[str, Any], str]] = [
+        ({"model": "glm-5.3"}, "model_config_json"),
+        ({"gradient_bytes": 1}, "gradient_bytes"),
+    ]
+    for beside, field in besides:
+        with pytest.raises(InvalidArgumentError) as caught:
+            TrainingStepRequest(**request, **beside)
+        assert [violation.field for violation in caught.value.field_violations] == [field]
+    assert estimator.estimate_training_step(TrainingStepRequest(**request, lora_parameters=5)).gradient_bytes == 10
 
 
 def test_adapters_exchange_their_own_gradients_alone() -> None:

@@ -117,6 +117,30 @@ WEIGHT_SPLIT_KEY_VALUE_HEADS: WeightSplit.ValueType  # 3
 """Cut by key-value heads: a slice each, and several ranks hold the same one where there are more ranks than heads."""
 Global___WeightSplit: _TypeAlias = WeightSplit  # noqa: Y015
 
+class _WeightFormatSource:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _WeightFormatSourceEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_WeightFormatSource.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    WEIGHT_FORMAT_SOURCE_UNSPECIFIED: _WeightFormatSource.ValueType  # 0
+    """Not known: bytes of parts are absent, or nobody says where they come from."""
+    WEIGHT_FORMAT_SOURCE_STATED: _WeightFormatSource.ValueType  # 1
+    """A source states how the weights are stored."""
+    WEIGHT_FORMAT_SOURCE_DATA_TYPE: _WeightFormatSource.ValueType  # 2
+    """The number type of the config alone: it names no quantisation, which a file beside it may do."""
+
+class WeightFormatSource(_WeightFormatSource, metaclass=_WeightFormatSourceEnumTypeWrapper):
+    """Where the format comes from in which weights are counted. Values may be added."""
+
+WEIGHT_FORMAT_SOURCE_UNSPECIFIED: WeightFormatSource.ValueType  # 0
+"""Not known: bytes of parts are absent, or nobody says where they come from."""
+WEIGHT_FORMAT_SOURCE_STATED: WeightFormatSource.ValueType  # 1
+"""A source states how the weights are stored."""
+WEIGHT_FORMAT_SOURCE_DATA_TYPE: WeightFormatSource.ValueType  # 2
+"""The number type of the config alone: it names no quantisation, which a file beside it may do."""
+Global___WeightFormatSource: _TypeAlias = WeightFormatSource  # noqa: Y015
+
 class _RowScope:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -175,25 +199,57 @@ class ListModelsResponse(_message.Message):
 
     MODELS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    UNREADABLE_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
     """Token of the next page; empty at the end."""
     @_builtins.property
     def models(self) -> _containers.RepeatedCompositeFieldContainer[Global___Model]:
         """The models."""
 
+    @_builtins.property
+    def unreadable(self) -> _containers.RepeatedCompositeFieldContainer[Global___UnreadableEntry]:
+        """Entries of this page whose files cannot be read, in the same order; everything else is listed."""
+
     def __init__(
         self,
         *,
         models: _abc.Iterable[Global___Model] | None = ...,
         next_page_token: _builtins.str = ...,
+        unreadable: _abc.Iterable[Global___UnreadableEntry] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["models", b"models", "next_page_token", b"next_page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["models", b"models", "next_page_token", b"next_page_token", "unreadable", b"unreadable"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListModelsResponse: _TypeAlias = ListModelsResponse  # noqa: Y015
+
+@_typing.final
+class UnreadableEntry(_message.Message):
+    """An entry of the catalogue whose file cannot be read."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    PROBLEM_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """`models/{model}`, `hardware/{hardware}` or `calibrations/{calibration}`."""
+    problem: _builtins.str
+    """The file, and what is wrong with it."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        problem: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "problem", b"problem"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnreadableEntry: _TypeAlias = UnreadableEntry  # noqa: Y015
 
 @_typing.final
 class GetModelRequest(_message.Message):
@@ -270,6 +326,7 @@ class Model(_message.Message):
     UNDETERMINED_FIELD_NUMBER: _builtins.int
     ACTIVE_EXPERT_COUNT_FIELD_NUMBER: _builtins.int
     MTP_LAYER_COUNT_FIELD_NUMBER: _builtins.int
+    WEIGHT_FORMAT_SOURCE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """`models/{model}`."""
     display_name: _builtins.str
@@ -302,6 +359,8 @@ class Model(_message.Message):
     """Routed experts that one token uses; 0 for a dense model."""
     mtp_layer_count: _builtins.int
     """Layers that can be drafted with (MTP), not part of `layer_count`."""
+    weight_format_source: Global___WeightFormatSource.ValueType
+    """Where the format comes from in which the weights are counted."""
     @_builtins.property
     def collectives(self) -> _containers.RepeatedCompositeFieldContainer[Global___Collective]:
         """Every collective of one pass under tensor parallelism."""
@@ -356,10 +415,11 @@ class Model(_message.Message):
         undetermined: _abc.Iterable[_builtins.str] | None = ...,
         active_expert_count: _builtins.int = ...,
         mtp_layer_count: _builtins.int = ...,
+        weight_format_source: Global___WeightFormatSource.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_active_parameters", b"_active_parameters", "_mtp_parameters", b"_mtp_parameters", "_total_parameters", b"_total_parameters", "_weight_bits_per_parameter", b"_weight_bits_per_parameter", "active_parameters", b"active_parameters", "mtp_parameters", b"mtp_parameters", "total_parameters", b"total_parameters", "weight_bits_per_parameter", b"weight_bits_per_parameter"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_active_parameters", b"_active_parameters", "_mtp_parameters", b"_mtp_parameters", "_total_parameters", b"_total_parameters", "_weight_bits_per_parameter", b"_weight_bits_per_parameter", "activation_value_bytes", b"activation_value_bytes", "active_expert_count", b"active_expert_count", "active_parameters", b"active_parameters", "all_reduce_count", b"all_reduce_count", "assumptions", b"assumptions", "attention_head_count", b"attention_head_count", "cache_groups", b"cache_groups", "collectives", b"collectives", "display_name", b"display_name", "expert_count", b"expert_count", "hidden_size", b"hidden_size", "key_value_head_count", b"key_value_head_count", "layer_count", b"layer_count", "mtp_layer_count", b"mtp_layer_count", "mtp_parameters", b"mtp_parameters", "name", b"name", "parameter_groups", b"parameter_groups", "sources", b"sources", "total_parameters", b"total_parameters", "undetermined", b"undetermined", "unused_keys", b"unused_keys", "vocabulary_size", b"vocabulary_size", "weight_bits_per_parameter", b"weight_bits_per_parameter"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_active_parameters", b"_active_parameters", "_mtp_parameters", b"_mtp_parameters", "_total_parameters", b"_total_parameters", "_weight_bits_per_parameter", b"_weight_bits_per_parameter", "activation_value_bytes", b"activation_value_bytes", "active_expert_count", b"active_expert_count", "active_parameters", b"active_parameters", "all_reduce_count", b"all_reduce_count", "assumptions", b"assumptions", "attention_head_count", b"attention_head_count", "cache_groups", b"cache_groups", "collectives", b"collectives", "display_name", b"display_name", "expert_count", b"expert_count", "hidden_size", b"hidden_size", "key_value_head_count", b"key_value_head_count", "layer_count", b"layer_count", "mtp_layer_count", b"mtp_layer_count", "mtp_parameters", b"mtp_parameters", "name", b"name", "parameter_groups", b"parameter_groups", "sources", b"sources", "total_parameters", b"total_parameters", "undetermined", b"undetermined", "unused_keys", b"unused_keys", "vocabulary_size", b"vocabulary_size", "weight_bits_per_parameter", b"weight_bits_per_parameter", "weight_format_source", b"weight_format_source"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__active_parameters: _TypeAlias = _typing.Literal["active_parameters"]  # noqa: Y015
     _WhichOneofArgType__active_parameters: _TypeAlias = _typing.Literal["_active_parameters", b"_active_parameters"]  # noqa: Y015
@@ -438,6 +498,7 @@ class CacheGroup(_message.Message):
     STATE_BYTES_PER_REQUEST_FIELD_NUMBER: _builtins.int
     READ_TOKENS_FIELD_NUMBER: _builtins.int
     FP8_BYTES_PER_TOKEN_FIELD_NUMBER: _builtins.int
+    FIXED_BYTES_PER_TOKEN_FIELD_NUMBER: _builtins.int
     reason: _builtins.str
     """What it is."""
     layer_count: _builtins.int
@@ -454,6 +515,10 @@ class CacheGroup(_message.Message):
     """Tokens that a pass reads at most for each row. Absent: all that are kept."""
     fp8_bytes_per_token: _builtins.int
     """Bytes of one token in one layer where the cache is stored in FP8; with scales where the engine stores them."""
+    fixed_bytes_per_token: _builtins.int
+    """Bytes of one token in one layer where the engine stores them in a type of its own, whatever the type of the cache;
+    0: the type of the cache decides.
+    """
     def __init__(
         self,
         *,
@@ -465,10 +530,11 @@ class CacheGroup(_message.Message):
         state_bytes_per_request: _builtins.int = ...,
         read_tokens: _builtins.int | None = ...,
         fp8_bytes_per_token: _builtins.int = ...,
+        fixed_bytes_per_token: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_read_tokens", b"_read_tokens", "_window_tokens", b"_window_tokens", "read_tokens", b"read_tokens", "window_tokens", b"window_tokens"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_read_tokens", b"_read_tokens", "_window_tokens", b"_window_tokens", "fp8_bytes_per_token", b"fp8_bytes_per_token", "layer_count", b"layer_count", "read_tokens", b"read_tokens", "reason", b"reason", "split_head_count", b"split_head_count", "state_bytes_per_request", b"state_bytes_per_request", "values_per_token", b"values_per_token", "window_tokens", b"window_tokens"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_read_tokens", b"_read_tokens", "_window_tokens", b"_window_tokens", "fixed_bytes_per_token", b"fixed_bytes_per_token", "fp8_bytes_per_token", b"fp8_bytes_per_token", "layer_count", b"layer_count", "read_tokens", b"read_tokens", "reason", b"reason", "split_head_count", b"split_head_count", "state_bytes_per_request", b"state_bytes_per_request", "values_per_token", b"values_per_token", "window_tokens", b"window_tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__read_tokens: _TypeAlias = _typing.Literal["read_tokens"]  # noqa: Y015
     _WhichOneofArgType__read_tokens: _TypeAlias = _typing.Literal["_read_tokens", b"_read_tokens"]  # noqa: Y015
@@ -491,6 +557,8 @@ class ImportModelRequest(_message.Message):
     CONFIG_JSON_FIELD_NUMBER: _builtins.int
     DISPLAY_NAME_FIELD_NUMBER: _builtins.int
     VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
+    QUANTIZATION_JSON_FIELD_NUMBER: _builtins.int
+    WEIGHT_BITS_PER_PARAMETER_FIELD_NUMBER: _builtins.int
     model: _builtins.str
     """Name to store the model under, `models/{model}`; the bare id is accepted. Empty with `validate_only`: not stored."""
     config_json: _builtins.str
@@ -499,6 +567,13 @@ class ImportModelRequest(_message.Message):
     """What people call the model, at most 128 characters. Empty: the name."""
     validate_only: _builtins.bool
     """Whether the model is only read and answered, not stored."""
+    quantization_json: _builtins.str
+    """Contents of the file that says how the weights are quantised, where that is not `config_json` itself
+    (`hf_quant_config.json` of ModelOpt, `quantize_config.json`, `quant_config.json`), at most 4 MiB. A quantisation
+    that `config_json` names goes before it.
+    """
+    weight_bits_per_parameter: _builtins.float
+    """Mean bits of one stored weight, above 0 and at most 64, in place of what the files say. Absent: what they say."""
     def __init__(
         self,
         *,
@@ -506,12 +581,16 @@ class ImportModelRequest(_message.Message):
         config_json: _builtins.str = ...,
         display_name: _builtins.str = ...,
         validate_only: _builtins.bool = ...,
+        quantization_json: _builtins.str = ...,
+        weight_bits_per_parameter: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_weight_bits_per_parameter", b"_weight_bits_per_parameter", "weight_bits_per_parameter", b"weight_bits_per_parameter"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["config_json", b"config_json", "display_name", b"display_name", "model", b"model", "validate_only", b"validate_only"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_weight_bits_per_parameter", b"_weight_bits_per_parameter", "config_json", b"config_json", "display_name", b"display_name", "model", b"model", "quantization_json", b"quantization_json", "validate_only", b"validate_only", "weight_bits_per_parameter", b"weight_bits_per_parameter"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__weight_bits_per_parameter: _TypeAlias = _typing.Literal["weight_bits_per_parameter"]  # noqa: Y015
+    _WhichOneofArgType__weight_bits_per_parameter: _TypeAlias = _typing.Literal["_weight_bits_per_parameter", b"_weight_bits_per_parameter"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__weight_bits_per_parameter) -> _WhichOneofReturnType__weight_bits_per_parameter | None: ...
 
 Global___ImportModelRequest: _TypeAlias = ImportModelRequest  # noqa: Y015
 
@@ -631,21 +710,27 @@ class ListCalibrationsResponse(_message.Message):
 
     CALIBRATIONS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    UNREADABLE_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
     """Token of the next page; empty at the end."""
     @_builtins.property
     def calibrations(self) -> _containers.RepeatedCompositeFieldContainer[_calibration_pb2.Calibration]:
         """The calibrations."""
 
+    @_builtins.property
+    def unreadable(self) -> _containers.RepeatedCompositeFieldContainer[Global___UnreadableEntry]:
+        """Entries of this page whose files cannot be read, in the same order; everything else is listed."""
+
     def __init__(
         self,
         *,
         calibrations: _abc.Iterable[_calibration_pb2.Calibration] | None = ...,
         next_page_token: _builtins.str = ...,
+        unreadable: _abc.Iterable[Global___UnreadableEntry] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["calibrations", b"calibrations", "next_page_token", b"next_page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calibrations", b"calibrations", "next_page_token", b"next_page_token", "unreadable", b"unreadable"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -775,21 +860,27 @@ class ListHardwareResponse(_message.Message):
 
     HARDWARE_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    UNREADABLE_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
     """Token of the next page; empty at the end."""
     @_builtins.property
     def hardware(self) -> _containers.RepeatedCompositeFieldContainer[Global___Hardware]:
         """The hardware."""
 
+    @_builtins.property
+    def unreadable(self) -> _containers.RepeatedCompositeFieldContainer[Global___UnreadableEntry]:
+        """Entries of this page whose files cannot be read, in the same order; everything else is listed."""
+
     def __init__(
         self,
         *,
         hardware: _abc.Iterable[Global___Hardware] | None = ...,
         next_page_token: _builtins.str = ...,
+        unreadable: _abc.Iterable[Global___UnreadableEntry] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hardware", b"hardware", "next_page_token", b"next_page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hardware", b"hardware", "next_page_token", b"next_page_token", "unreadable", b"unreadable"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

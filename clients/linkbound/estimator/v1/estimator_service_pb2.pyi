@@ -255,7 +255,9 @@ class EstimatePrefillResponse(_message.Message):
     counter_bytes_per_rank: _builtins.int
     """`sent_bytes_per_rank` with packet headers, as the counters of one port show it."""
     logits_gather_bytes_per_rank: _builtins.int
-    """Bytes one rank sends to gather logits, not part of `sent_bytes_per_rank`."""
+    """Bytes one rank sends to gather logits, not part of `sent_bytes_per_rank`; with several ranks in a node, what the
+    node sends.
+    """
     network_share_fraction: _builtins.float
     """Network time over the baseline TTFT, 0 to 1. Absent without a baseline."""
     baseline_ttft_seconds: _builtins.float
@@ -533,6 +535,8 @@ class EstimateDecodeResponse(_message.Message):
     TRAFFIC_FIELD_NUMBER: _builtins.int
     CACHE_BYTES_READ_PER_RANK_FIELD_NUMBER: _builtins.int
     NETWORK_SECONDS_FIELD_NUMBER: _builtins.int
+    MEMORY_SECONDS_FIELD_NUMBER: _builtins.int
+    EXTRA_PASS_FRACTION_FIELD_NUMBER: _builtins.int
     model: _builtins.str
     """The model, `models/{model}`."""
     tensor_parallel_size: _builtins.int
@@ -548,7 +552,7 @@ class EstimateDecodeResponse(_message.Message):
     sent_bytes_per_all_reduce: _builtins.int
     """Bytes one rank sends for one all-reduce."""
     logits_gather_bytes_per_rank: _builtins.int
-    """Bytes one rank sends to gather the logits of one pass."""
+    """Bytes one rank sends to gather the logits of one pass; with several ranks in a node, what the node sends."""
     sent_bytes_per_pass: _builtins.int
     """Bytes one rank sends in one pass: all-reduces and logits gather. Of a pipeline, the busiest stage; with several
     ranks in a node, what the node sends over the link that they share.
@@ -567,7 +571,7 @@ class EstimateDecodeResponse(_message.Message):
 
     @_builtins.property
     def traffic_bits_per_second(self) -> _estimate_pb2.Estimate:
-        """Traffic that one rank sends, mean over passes."""
+        """Traffic that one rank sends, mean over passes; with several ranks in a node, what the node sends."""
 
     @_builtins.property
     def extra_pass_seconds(self) -> _estimate_pb2.Estimate:
@@ -605,6 +609,19 @@ class EstimateDecodeResponse(_message.Message):
     def network_seconds(self) -> _estimate_pb2.Estimate:
         """Time of the transfers of one pass, as of `EstimatePrefillResponse`."""
 
+    @_builtins.property
+    def memory_seconds(self) -> _estimate_pb2.Estimate:
+        """Time to read weights and cache of every stage of a pipeline, one after another, at least. Absent where nothing is
+        known of either. A pass waits for what it reads and for its transfers in turn: both times belong together.
+        """
+
+    @_builtins.property
+    def extra_pass_fraction(self) -> _estimate_pb2.Estimate:
+        """`extra_pass_seconds` over a pass over `link`: its ends over the floor of the pass, what is expected over
+        `memory_seconds` and what is expected of the transfers. Arithmetic makes a pass longer and the fraction less. Absent
+        without `to_link`.
+        """
+
     def __init__(
         self,
         *,
@@ -632,10 +649,12 @@ class EstimateDecodeResponse(_message.Message):
         traffic: _abc.Iterable[Global___CollectiveTraffic] | None = ...,
         cache_bytes_read_per_rank: _builtins.int | None = ...,
         network_seconds: _estimate_pb2.Estimate | None = ...,
+        memory_seconds: _estimate_pb2.Estimate | None = ...,
+        extra_pass_fraction: _estimate_pb2.Estimate | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_active_weight_bytes_per_rank", b"_active_weight_bytes_per_rank", "_cache_bytes_read_per_rank", b"_cache_bytes_read_per_rank", "active_weight_bytes_per_rank", b"active_weight_bytes_per_rank", "cache_bytes_read_per_rank", b"cache_bytes_read_per_rank", "extra_pass_seconds", b"extra_pass_seconds", "inner_link", b"inner_link", "layout", b"layout", "link", b"link", "network_seconds", b"network_seconds", "output_tokens_per_second", b"output_tokens_per_second", "pass_seconds", b"pass_seconds", "to_link", b"to_link", "traffic_bits_per_second", b"traffic_bits_per_second"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_active_weight_bytes_per_rank", b"_active_weight_bytes_per_rank", "_cache_bytes_read_per_rank", b"_cache_bytes_read_per_rank", "active_weight_bytes_per_rank", b"active_weight_bytes_per_rank", "cache_bytes_read_per_rank", b"cache_bytes_read_per_rank", "extra_pass_fraction", b"extra_pass_fraction", "extra_pass_seconds", b"extra_pass_seconds", "inner_link", b"inner_link", "layout", b"layout", "link", b"link", "memory_seconds", b"memory_seconds", "network_seconds", b"network_seconds", "output_tokens_per_second", b"output_tokens_per_second", "pass_seconds", b"pass_seconds", "to_link", b"to_link", "traffic_bits_per_second", b"traffic_bits_per_second"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_active_weight_bytes_per_rank", b"_active_weight_bytes_per_rank", "_cache_bytes_read_per_rank", b"_cache_bytes_read_per_rank", "active_weight_bytes_per_rank", b"active_weight_bytes_per_rank", "all_reduce_count", b"all_reduce_count", "assumptions", b"assumptions", "cache_bytes_read_per_rank", b"cache_bytes_read_per_rank", "estimator_version", b"estimator_version", "extra_pass_seconds", b"extra_pass_seconds", "inner_link", b"inner_link", "layout", b"layout", "link", b"link", "logits_gather_bytes_per_rank", b"logits_gather_bytes_per_rank", "message_bytes_per_all_reduce", b"message_bytes_per_all_reduce", "model", b"model", "network_seconds", b"network_seconds", "output_tokens_per_second", b"output_tokens_per_second", "pass_seconds", b"pass_seconds", "request_count", b"request_count", "rows_per_pass", b"rows_per_pass", "send_seconds_per_all_reduce", b"send_seconds_per_all_reduce", "sent_bytes_per_all_reduce", b"sent_bytes_per_all_reduce", "sent_bytes_per_pass", b"sent_bytes_per_pass", "tensor_parallel_size", b"tensor_parallel_size", "to_link", b"to_link", "traffic", b"traffic", "traffic_bits_per_second", b"traffic_bits_per_second"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_active_weight_bytes_per_rank", b"_active_weight_bytes_per_rank", "_cache_bytes_read_per_rank", b"_cache_bytes_read_per_rank", "active_weight_bytes_per_rank", b"active_weight_bytes_per_rank", "all_reduce_count", b"all_reduce_count", "assumptions", b"assumptions", "cache_bytes_read_per_rank", b"cache_bytes_read_per_rank", "estimator_version", b"estimator_version", "extra_pass_fraction", b"extra_pass_fraction", "extra_pass_seconds", b"extra_pass_seconds", "inner_link", b"inner_link", "layout", b"layout", "link", b"link", "logits_gather_bytes_per_rank", b"logits_gather_bytes_per_rank", "memory_seconds", b"memory_seconds", "message_bytes_per_all_reduce", b"message_bytes_per_all_reduce", "model", b"model", "network_seconds", b"network_seconds", "output_tokens_per_second", b"output_tokens_per_second", "pass_seconds", b"pass_seconds", "request_count", b"request_count", "rows_per_pass", b"rows_per_pass", "send_seconds_per_all_reduce", b"send_seconds_per_all_reduce", "sent_bytes_per_all_reduce", b"sent_bytes_per_all_reduce", "sent_bytes_per_pass", b"sent_bytes_per_pass", "tensor_parallel_size", b"tensor_parallel_size", "to_link", b"to_link", "traffic", b"traffic", "traffic_bits_per_second", b"traffic_bits_per_second"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__active_weight_bytes_per_rank: _TypeAlias = _typing.Literal["active_weight_bytes_per_rank"]  # noqa: Y015
     _WhichOneofArgType__active_weight_bytes_per_rank: _TypeAlias = _typing.Literal["_active_weight_bytes_per_rank", b"_active_weight_bytes_per_rank"]  # noqa: Y015
@@ -866,15 +885,16 @@ class EstimateTrainingStepRequest(_message.Message):
     VALUE_BYTES_FIELD_NUMBER: _builtins.int
     CALIBRATION_FIELD_NUMBER: _builtins.int
     COLLECTIVE_TABLE_FIELD_NUMBER: _builtins.int
+    MODEL_CONFIG_JSON_FIELD_NUMBER: _builtins.int
     gradient_bytes: _builtins.int
-    """Gradient bytes of the trainable parameters, 1 to 10^15. 0 with `model`."""
+    """Gradient bytes of the trainable parameters, 1 to 10^15. 0 with `model` or `model_config_json`."""
     rank_count: _builtins.int
     """Ranks, one per node, 1 to 65536."""
     compute_step_seconds: _builtins.float
     """Step time of one node alone at the same batch per node, above 0 and at most 10^9."""
     model: _builtins.str
     """Model of the catalogue whose parameters are trained, `models/{model}`; the bare id is accepted. Empty with
-    `gradient_bytes`.
+    `gradient_bytes` or `model_config_json`.
     """
     lora_parameters: _builtins.int
     """Trainable parameters of adapters in place of the model's own, 1 to 10^15. Absent: all parameters of the model."""
@@ -884,6 +904,8 @@ class EstimateTrainingStepRequest(_message.Message):
     """Bytes of one gradient or parameter on the network, 1, 2 or 4. Absent: 2."""
     calibration: _builtins.str
     """Measured times of collectives, `calibrations/{calibration}`; the bare id is accepted. Empty: without."""
+    model_config_json: _builtins.str
+    """Contents of a Hugging Face `config.json` in place of `model`, at most 4 MiB."""
     @_builtins.property
     def link(self) -> _link_pb2.Link:
         """The link of every rank. Required."""
@@ -905,10 +927,11 @@ class EstimateTrainingStepRequest(_message.Message):
         value_bytes: _builtins.int | None = ...,
         calibration: _builtins.str = ...,
         collective_table: _calibration_pb2.CollectiveTable | None = ...,
+        model_config_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_lora_parameters", b"_lora_parameters", "_value_bytes", b"_value_bytes", "collective_table", b"collective_table", "link", b"link", "lora_parameters", b"lora_parameters", "value_bytes", b"value_bytes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lora_parameters", b"_lora_parameters", "_value_bytes", b"_value_bytes", "calibration", b"calibration", "collective_table", b"collective_table", "compute_step_seconds", b"compute_step_seconds", "gradient_bytes", b"gradient_bytes", "link", b"link", "lora_parameters", b"lora_parameters", "model", b"model", "rank_count", b"rank_count", "sharding", b"sharding", "value_bytes", b"value_bytes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lora_parameters", b"_lora_parameters", "_value_bytes", b"_value_bytes", "calibration", b"calibration", "collective_table", b"collective_table", "compute_step_seconds", b"compute_step_seconds", "gradient_bytes", b"gradient_bytes", "link", b"link", "lora_parameters", b"lora_parameters", "model", b"model", "model_config_json", b"model_config_json", "rank_count", b"rank_count", "sharding", b"sharding", "value_bytes", b"value_bytes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__lora_parameters: _TypeAlias = _typing.Literal["lora_parameters"]  # noqa: Y015
     _WhichOneofArgType__lora_parameters: _TypeAlias = _typing.Literal["_lora_parameters", b"_lora_parameters"]  # noqa: Y015
@@ -1307,6 +1330,7 @@ class TpProjection(_message.Message):
     EXTRA_TTFT_FRACTION_FIELD_NUMBER: _builtins.int
     FEASIBLE_FIELD_NUMBER: _builtins.int
     REASONS_FIELD_NUMBER: _builtins.int
+    MEMORY_FIELD_NUMBER: _builtins.int
     tensor_parallel_size: _builtins.int
     """Ranks of the group."""
     sent_bytes_per_rank: _builtins.int
@@ -1316,7 +1340,9 @@ class TpProjection(_message.Message):
     compute_ratio: _builtins.float
     """Arithmetic of one rank over that at the baseline's size."""
     feasible: _builtins.bool
-    """Whether the model can be cut this way and, where the request names hardware, fits into its memory."""
+    """Whether the model can be cut this way and, where the request names hardware, fits into its memory. Absent: it can
+    be cut, and what it needs of the memory is not known.
+    """
     @_builtins.property
     def ttft_seconds(self) -> _estimate_pb2.Estimate:
         """TTFT over `link` at this size."""
@@ -1331,7 +1357,11 @@ class TpProjection(_message.Message):
 
     @_builtins.property
     def reasons(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Why not, one sentence each."""
+        """Why not, or why it is not known, one sentence each."""
+
+    @_builtins.property
+    def memory(self) -> _memory_pb2.MemoryNeed:
+        """What the fullest rank needs in memory. Absent: the request names no hardware, or it is not known."""
 
     def __init__(
         self,
@@ -1343,15 +1373,21 @@ class TpProjection(_message.Message):
         ttft_seconds: _estimate_pb2.Estimate | None = ...,
         extra_ttft_seconds: _estimate_pb2.Estimate | None = ...,
         extra_ttft_fraction: _estimate_pb2.Estimate | None = ...,
-        feasible: _builtins.bool = ...,
+        feasible: _builtins.bool | None = ...,
         reasons: _abc.Iterable[_builtins.str] | None = ...,
+        memory: _memory_pb2.MemoryNeed | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_sent_bytes_ratio", b"_sent_bytes_ratio", "extra_ttft_fraction", b"extra_ttft_fraction", "extra_ttft_seconds", b"extra_ttft_seconds", "sent_bytes_ratio", b"sent_bytes_ratio", "ttft_seconds", b"ttft_seconds"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_feasible", b"_feasible", "_sent_bytes_ratio", b"_sent_bytes_ratio", "extra_ttft_fraction", b"extra_ttft_fraction", "extra_ttft_seconds", b"extra_ttft_seconds", "feasible", b"feasible", "memory", b"memory", "sent_bytes_ratio", b"sent_bytes_ratio", "ttft_seconds", b"ttft_seconds"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_sent_bytes_ratio", b"_sent_bytes_ratio", "compute_ratio", b"compute_ratio", "extra_ttft_fraction", b"extra_ttft_fraction", "extra_ttft_seconds", b"extra_ttft_seconds", "feasible", b"feasible", "reasons", b"reasons", "sent_bytes_per_rank", b"sent_bytes_per_rank", "sent_bytes_ratio", b"sent_bytes_ratio", "tensor_parallel_size", b"tensor_parallel_size", "ttft_seconds", b"ttft_seconds"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_feasible", b"_feasible", "_sent_bytes_ratio", b"_sent_bytes_ratio", "compute_ratio", b"compute_ratio", "extra_ttft_fraction", b"extra_ttft_fraction", "extra_ttft_seconds", b"extra_ttft_seconds", "feasible", b"feasible", "memory", b"memory", "reasons", b"reasons", "sent_bytes_per_rank", b"sent_bytes_per_rank", "sent_bytes_ratio", b"sent_bytes_ratio", "tensor_parallel_size", b"tensor_parallel_size", "ttft_seconds", b"ttft_seconds"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__feasible: _TypeAlias = _typing.Literal["feasible"]  # noqa: Y015
+    _WhichOneofArgType__feasible: _TypeAlias = _typing.Literal["_feasible", b"_feasible"]  # noqa: Y015
     _WhichOneofReturnType__sent_bytes_ratio: _TypeAlias = _typing.Literal["sent_bytes_ratio"]  # noqa: Y015
     _WhichOneofArgType__sent_bytes_ratio: _TypeAlias = _typing.Literal["_sent_bytes_ratio", b"_sent_bytes_ratio"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__feasible) -> _WhichOneofReturnType__feasible | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__sent_bytes_ratio) -> _WhichOneofReturnType__sent_bytes_ratio | None: ...
 
 Global___TpProjection: _TypeAlias = TpProjection  # noqa: Y015

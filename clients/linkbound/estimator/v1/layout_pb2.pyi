@@ -24,8 +24,8 @@ else:
 DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
-class CompareLayoutsRequest(_message.Message):
-    """Asks for `CompareLayouts`."""
+class ClusterWorkload(_message.Message):
+    """Prompts for one model on the nodes of a cluster. How the model is cut over their ranks is what is asked."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -33,32 +33,72 @@ class CompareLayoutsRequest(_message.Message):
     MODEL_CONFIG_JSON_FIELD_NUMBER: _builtins.int
     NODE_COUNT_FIELD_NUMBER: _builtins.int
     RANKS_PER_NODE_FIELD_NUMBER: _builtins.int
-    LINK_FIELD_NUMBER: _builtins.int
-    INNER_LINK_FIELD_NUMBER: _builtins.int
+    HARDWARE_FIELD_NUMBER: _builtins.int
     PROMPT_TOKENS_FIELD_NUMBER: _builtins.int
     REQUEST_COUNT_FIELD_NUMBER: _builtins.int
     MAX_NUM_BATCHED_TOKENS_FIELD_NUMBER: _builtins.int
-    HARDWARE_FIELD_NUMBER: _builtins.int
-    CALIBRATION_FIELD_NUMBER: _builtins.int
-    COLLECTIVE_TABLE_FIELD_NUMBER: _builtins.int
-    DRAFT_TOKEN_COUNT_FIELD_NUMBER: _builtins.int
-    OUTPUT_TOKENS_FIELD_NUMBER: _builtins.int
     model: _builtins.str
-    """Model of the catalogue, `models/{model}`; the bare id is accepted. Empty with `model_config_json`."""
+    """Model of the catalogue, `models/{model}`; the bare id is accepted. Unknown: NOT_FOUND with near names. Empty with
+    `model_config_json`.
+    """
     model_config_json: _builtins.str
     """Contents of a Hugging Face `config.json` in place of `model`, at most 4 MiB."""
     node_count: _builtins.int
     """Nodes, 1 to 4096."""
     ranks_per_node: _builtins.int
     """Ranks in one node, 1 to 64. Absent: 1. Above 1 the request needs an `inner_link`."""
+    hardware: _builtins.str
+    """Hardware of the catalogue, `hardware/{hardware}`; the bare id is accepted. Empty: memory is not checked."""
     prompt_tokens: _builtins.int
     """Tokens of each prompt, 1 to 10^9. Times `request_count` at most 10^11."""
     request_count: _builtins.int
     """Requests in flight, 1 to 100000. Absent: 1."""
     max_num_batched_tokens: _builtins.int
     """Tokens that the engine puts into one pass at most, 1 to 10^9. Absent: 8192."""
-    hardware: _builtins.str
-    """Hardware of the catalogue, `hardware/{hardware}`; the bare id is accepted. Empty: memory is not checked."""
+    def __init__(
+        self,
+        *,
+        model: _builtins.str = ...,
+        model_config_json: _builtins.str = ...,
+        node_count: _builtins.int = ...,
+        ranks_per_node: _builtins.int | None = ...,
+        hardware: _builtins.str = ...,
+        prompt_tokens: _builtins.int = ...,
+        request_count: _builtins.int | None = ...,
+        max_num_batched_tokens: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_num_batched_tokens", b"_max_num_batched_tokens", "_ranks_per_node", b"_ranks_per_node", "_request_count", b"_request_count", "max_num_batched_tokens", b"max_num_batched_tokens", "ranks_per_node", b"ranks_per_node", "request_count", b"request_count"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_num_batched_tokens", b"_max_num_batched_tokens", "_ranks_per_node", b"_ranks_per_node", "_request_count", b"_request_count", "hardware", b"hardware", "max_num_batched_tokens", b"max_num_batched_tokens", "model", b"model", "model_config_json", b"model_config_json", "node_count", b"node_count", "prompt_tokens", b"prompt_tokens", "ranks_per_node", b"ranks_per_node", "request_count", b"request_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__max_num_batched_tokens: _TypeAlias = _typing.Literal["max_num_batched_tokens"]  # noqa: Y015
+    _WhichOneofArgType__max_num_batched_tokens: _TypeAlias = _typing.Literal["_max_num_batched_tokens", b"_max_num_batched_tokens"]  # noqa: Y015
+    _WhichOneofReturnType__ranks_per_node: _TypeAlias = _typing.Literal["ranks_per_node"]  # noqa: Y015
+    _WhichOneofArgType__ranks_per_node: _TypeAlias = _typing.Literal["_ranks_per_node", b"_ranks_per_node"]  # noqa: Y015
+    _WhichOneofReturnType__request_count: _TypeAlias = _typing.Literal["request_count"]  # noqa: Y015
+    _WhichOneofArgType__request_count: _TypeAlias = _typing.Literal["_request_count", b"_request_count"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_num_batched_tokens) -> _WhichOneofReturnType__max_num_batched_tokens | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ranks_per_node) -> _WhichOneofReturnType__ranks_per_node | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__request_count) -> _WhichOneofReturnType__request_count | None: ...
+
+Global___ClusterWorkload: _TypeAlias = ClusterWorkload  # noqa: Y015
+
+@_typing.final
+class CompareLayoutsRequest(_message.Message):
+    """Asks for `CompareLayouts`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WORKLOAD_FIELD_NUMBER: _builtins.int
+    LINK_FIELD_NUMBER: _builtins.int
+    INNER_LINK_FIELD_NUMBER: _builtins.int
+    CALIBRATION_FIELD_NUMBER: _builtins.int
+    COLLECTIVE_TABLE_FIELD_NUMBER: _builtins.int
+    DRAFT_TOKEN_COUNT_FIELD_NUMBER: _builtins.int
+    OUTPUT_TOKENS_FIELD_NUMBER: _builtins.int
     calibration: _builtins.str
     """Measured times of collectives, `calibrations/{calibration}`; the bare id is accepted. Empty: without."""
     draft_token_count: _builtins.int
@@ -67,6 +107,10 @@ class CompareLayoutsRequest(_message.Message):
     """Tokens that each request generates, 1 to 10^6; they weigh decode against prefill in the choice for batched work.
     Absent: 128.
     """
+    @_builtins.property
+    def workload(self) -> Global___ClusterWorkload:
+        """The prompts and the nodes. Required."""
+
     @_builtins.property
     def link(self) -> _link_pb2.Link:
         """The link of every node, which its ranks share; with several adapters, their sum. Required."""
@@ -82,41 +126,21 @@ class CompareLayoutsRequest(_message.Message):
     def __init__(
         self,
         *,
-        model: _builtins.str = ...,
-        model_config_json: _builtins.str = ...,
-        node_count: _builtins.int = ...,
-        ranks_per_node: _builtins.int | None = ...,
+        workload: Global___ClusterWorkload | None = ...,
         link: _link_pb2.Link | None = ...,
         inner_link: _link_pb2.Link | None = ...,
-        prompt_tokens: _builtins.int = ...,
-        request_count: _builtins.int | None = ...,
-        max_num_batched_tokens: _builtins.int | None = ...,
-        hardware: _builtins.str = ...,
         calibration: _builtins.str = ...,
         collective_table: _calibration_pb2.CollectiveTable | None = ...,
         draft_token_count: _builtins.int = ...,
         output_tokens: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_num_batched_tokens", b"_max_num_batched_tokens", "_output_tokens", b"_output_tokens", "_ranks_per_node", b"_ranks_per_node", "_request_count", b"_request_count", "collective_table", b"collective_table", "inner_link", b"inner_link", "link", b"link", "max_num_batched_tokens", b"max_num_batched_tokens", "output_tokens", b"output_tokens", "ranks_per_node", b"ranks_per_node", "request_count", b"request_count"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_output_tokens", b"_output_tokens", "collective_table", b"collective_table", "inner_link", b"inner_link", "link", b"link", "output_tokens", b"output_tokens", "workload", b"workload"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_num_batched_tokens", b"_max_num_batched_tokens", "_output_tokens", b"_output_tokens", "_ranks_per_node", b"_ranks_per_node", "_request_count", b"_request_count", "calibration", b"calibration", "collective_table", b"collective_table", "draft_token_count", b"draft_token_count", "hardware", b"hardware", "inner_link", b"inner_link", "link", b"link", "max_num_batched_tokens", b"max_num_batched_tokens", "model", b"model", "model_config_json", b"model_config_json", "node_count", b"node_count", "output_tokens", b"output_tokens", "prompt_tokens", b"prompt_tokens", "ranks_per_node", b"ranks_per_node", "request_count", b"request_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_output_tokens", b"_output_tokens", "calibration", b"calibration", "collective_table", b"collective_table", "draft_token_count", b"draft_token_count", "inner_link", b"inner_link", "link", b"link", "output_tokens", b"output_tokens", "workload", b"workload"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__max_num_batched_tokens: _TypeAlias = _typing.Literal["max_num_batched_tokens"]  # noqa: Y015
-    _WhichOneofArgType__max_num_batched_tokens: _TypeAlias = _typing.Literal["_max_num_batched_tokens", b"_max_num_batched_tokens"]  # noqa: Y015
     _WhichOneofReturnType__output_tokens: _TypeAlias = _typing.Literal["output_tokens"]  # noqa: Y015
     _WhichOneofArgType__output_tokens: _TypeAlias = _typing.Literal["_output_tokens", b"_output_tokens"]  # noqa: Y015
-    _WhichOneofReturnType__ranks_per_node: _TypeAlias = _typing.Literal["ranks_per_node"]  # noqa: Y015
-    _WhichOneofArgType__ranks_per_node: _TypeAlias = _typing.Literal["_ranks_per_node", b"_ranks_per_node"]  # noqa: Y015
-    _WhichOneofReturnType__request_count: _TypeAlias = _typing.Literal["request_count"]  # noqa: Y015
-    _WhichOneofArgType__request_count: _TypeAlias = _typing.Literal["_request_count", b"_request_count"]  # noqa: Y015
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_num_batched_tokens) -> _WhichOneofReturnType__max_num_batched_tokens | None: ...
-    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__output_tokens) -> _WhichOneofReturnType__output_tokens | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__ranks_per_node) -> _WhichOneofReturnType__ranks_per_node | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__request_count) -> _WhichOneofReturnType__request_count | None: ...
 
 Global___CompareLayoutsRequest: _TypeAlias = CompareLayoutsRequest  # noqa: Y015
 
@@ -139,13 +163,13 @@ class CompareLayoutsResponse(_message.Message):
 
     @_builtins.property
     def single_stream(self) -> Global___LayoutChoice:
-        """Index of the layout with the shortest decode token for one request alone, and why. Absent where none is feasible."""
+        """The layout with the shortest decode token for one request alone at the least, and why. Absent where none can be run."""
 
     @_builtins.property
     def batched(self) -> Global___LayoutChoice:
-        """Index of the layout that is done first with `request_count` requests in flight, by the time of their transfers and
-        the floors of their passes, among those in which no stage waits for a request; and why. Absent where none is
-        feasible.
+        """The layout that is done first with `request_count` requests in flight, by the time of their transfers and the floors
+        of their passes at the least, among those in which no stage waits for a request; and why. Absent where none can be
+        run.
         """
 
     @_builtins.property
@@ -206,7 +230,9 @@ class LayoutEstimate(_message.Message):
     passes_in_flight: _builtins.int
     """Decode passes that are in flight at once: the stages that `request_count` requests can keep busy."""
     feasible: _builtins.bool
-    """Whether the model can be cut this way and fits."""
+    """Whether the model can be cut this way and, where the request names hardware, fits into its memory. Absent: it can
+    be cut, and what it needs of the memory is not known.
+    """
     @_builtins.property
     def layout(self) -> _workload_pb2.ParallelLayout:
         """The whole layout."""
@@ -231,7 +257,7 @@ class LayoutEstimate(_message.Message):
 
     @_builtins.property
     def reasons(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Why not, one sentence each."""
+        """Why not, or why it is not known, one sentence each."""
 
     @_builtins.property
     def single_pass_seconds(self) -> _estimate_pb2.Estimate:
@@ -251,41 +277,49 @@ class LayoutEstimate(_message.Message):
         bubble_fraction: _builtins.float = ...,
         passes_in_flight: _builtins.int = ...,
         memory: _memory_pb2.MemoryNeed | None = ...,
-        feasible: _builtins.bool = ...,
+        feasible: _builtins.bool | None = ...,
         reasons: _abc.Iterable[_builtins.str] | None = ...,
         single_pass_seconds: _estimate_pb2.Estimate | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["layout", b"layout", "memory", b"memory", "network_seconds", b"network_seconds", "pass_seconds", b"pass_seconds", "single_network_seconds", b"single_network_seconds", "single_pass_seconds", b"single_pass_seconds"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_feasible", b"_feasible", "feasible", b"feasible", "layout", b"layout", "memory", b"memory", "network_seconds", b"network_seconds", "pass_seconds", b"pass_seconds", "single_network_seconds", b"single_network_seconds", "single_pass_seconds", b"single_pass_seconds"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["bubble_fraction", b"bubble_fraction", "feasible", b"feasible", "inner_sent_bytes_per_rank", b"inner_sent_bytes_per_rank", "layout", b"layout", "memory", b"memory", "network_seconds", b"network_seconds", "pass_seconds", b"pass_seconds", "passes_in_flight", b"passes_in_flight", "pipeline_parallel_size", b"pipeline_parallel_size", "reasons", b"reasons", "sent_bytes_per_rank", b"sent_bytes_per_rank", "single_network_seconds", b"single_network_seconds", "single_pass_seconds", b"single_pass_seconds", "tensor_parallel_size", b"tensor_parallel_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_feasible", b"_feasible", "bubble_fraction", b"bubble_fraction", "feasible", b"feasible", "inner_sent_bytes_per_rank", b"inner_sent_bytes_per_rank", "layout", b"layout", "memory", b"memory", "network_seconds", b"network_seconds", "pass_seconds", b"pass_seconds", "passes_in_flight", b"passes_in_flight", "pipeline_parallel_size", b"pipeline_parallel_size", "reasons", b"reasons", "sent_bytes_per_rank", b"sent_bytes_per_rank", "single_network_seconds", b"single_network_seconds", "single_pass_seconds", b"single_pass_seconds", "tensor_parallel_size", b"tensor_parallel_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__feasible: _TypeAlias = _typing.Literal["feasible"]  # noqa: Y015
+    _WhichOneofArgType__feasible: _TypeAlias = _typing.Literal["_feasible", b"_feasible"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__feasible) -> _WhichOneofReturnType__feasible | None: ...
 
 Global___LayoutEstimate: _TypeAlias = LayoutEstimate  # noqa: Y015
 
 @_typing.final
 class LayoutChoice(_message.Message):
-    """A choice among layouts."""
+    """A choice among layouts: the one with the least lower end, the same kind of figure for each."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     INDEX_FIELD_NUMBER: _builtins.int
     REASONS_FIELD_NUMBER: _builtins.int
+    UNDECIDED_INDICES_FIELD_NUMBER: _builtins.int
     index: _builtins.int
     """Index into `layouts`."""
     @_builtins.property
     def reasons(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Why, one sentence each."""
 
+    @_builtins.property
+    def undecided_indices(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Indices of others that may be ahead of it: their ranges overlap, so the figures tell no order."""
+
     def __init__(
         self,
         *,
         index: _builtins.int = ...,
         reasons: _abc.Iterable[_builtins.str] | None = ...,
+        undecided_indices: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["index", b"index", "reasons", b"reasons"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["index", b"index", "reasons", b"reasons", "undecided_indices", b"undecided_indices"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -297,37 +331,14 @@ class RecommendLayoutRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    MODEL_FIELD_NUMBER: _builtins.int
-    MODEL_CONFIG_JSON_FIELD_NUMBER: _builtins.int
-    NODE_COUNT_FIELD_NUMBER: _builtins.int
-    RANKS_PER_NODE_FIELD_NUMBER: _builtins.int
+    WORKLOAD_FIELD_NUMBER: _builtins.int
     LINK_FIELD_NUMBER: _builtins.int
     INNER_LINK_FIELD_NUMBER: _builtins.int
-    PROMPT_TOKENS_FIELD_NUMBER: _builtins.int
-    REQUEST_COUNT_FIELD_NUMBER: _builtins.int
-    MAX_NUM_BATCHED_TOKENS_FIELD_NUMBER: _builtins.int
-    HARDWARE_FIELD_NUMBER: _builtins.int
     CALIBRATION_FIELD_NUMBER: _builtins.int
     COLLECTIVE_TABLE_FIELD_NUMBER: _builtins.int
     REFERENCE_LINK_FIELD_NUMBER: _builtins.int
     BASELINE_TENSOR_PARALLEL_SIZE_FIELD_NUMBER: _builtins.int
     BASELINE_TTFT_SECONDS_FIELD_NUMBER: _builtins.int
-    model: _builtins.str
-    """Model of the catalogue, `models/{model}`; the bare id is accepted. Empty with `model_config_json`."""
-    model_config_json: _builtins.str
-    """Contents of a Hugging Face `config.json` in place of `model`, at most 4 MiB."""
-    node_count: _builtins.int
-    """Nodes, 1 to 4096."""
-    ranks_per_node: _builtins.int
-    """Ranks in one node, 1 to 64. Absent: 1. Above 1 the request needs an `inner_link`."""
-    prompt_tokens: _builtins.int
-    """Tokens of each prompt, 1 to 10^9. Times `request_count` at most 10^11."""
-    request_count: _builtins.int
-    """Requests in flight, 1 to 100000. Absent: 1."""
-    max_num_batched_tokens: _builtins.int
-    """Tokens that the engine puts into one pass at most, 1 to 10^9. Absent: 8192."""
-    hardware: _builtins.str
-    """Hardware of the catalogue, `hardware/{hardware}`; the bare id is accepted. Empty: memory is not checked."""
     calibration: _builtins.str
     """Measured times of collectives, `calibrations/{calibration}`; the bare id is accepted. Empty: without."""
     baseline_tensor_parallel_size: _builtins.int
@@ -338,6 +349,10 @@ class RecommendLayoutRequest(_message.Message):
     """TTFT of one prompt measured over `reference_link` at that size. Above 0, at most 10^9, and not below the time that
     the link needs for the bytes. Absent: losses are times, not fractions.
     """
+    @_builtins.property
+    def workload(self) -> Global___ClusterWorkload:
+        """The prompts and the nodes. Required."""
+
     @_builtins.property
     def link(self) -> _link_pb2.Link:
         """The link of every node, which its ranks share; with several adapters, their sum. Required."""
@@ -357,42 +372,22 @@ class RecommendLayoutRequest(_message.Message):
     def __init__(
         self,
         *,
-        model: _builtins.str = ...,
-        model_config_json: _builtins.str = ...,
-        node_count: _builtins.int = ...,
-        ranks_per_node: _builtins.int | None = ...,
+        workload: Global___ClusterWorkload | None = ...,
         link: _link_pb2.Link | None = ...,
         inner_link: _link_pb2.Link | None = ...,
-        prompt_tokens: _builtins.int = ...,
-        request_count: _builtins.int | None = ...,
-        max_num_batched_tokens: _builtins.int | None = ...,
-        hardware: _builtins.str = ...,
         calibration: _builtins.str = ...,
         collective_table: _calibration_pb2.CollectiveTable | None = ...,
         reference_link: _link_pb2.Link | None = ...,
         baseline_tensor_parallel_size: _builtins.int = ...,
         baseline_ttft_seconds: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_baseline_ttft_seconds", b"_baseline_ttft_seconds", "_max_num_batched_tokens", b"_max_num_batched_tokens", "_ranks_per_node", b"_ranks_per_node", "_request_count", b"_request_count", "baseline_ttft_seconds", b"baseline_ttft_seconds", "collective_table", b"collective_table", "inner_link", b"inner_link", "link", b"link", "max_num_batched_tokens", b"max_num_batched_tokens", "ranks_per_node", b"ranks_per_node", "reference_link", b"reference_link", "request_count", b"request_count"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_baseline_ttft_seconds", b"_baseline_ttft_seconds", "baseline_ttft_seconds", b"baseline_ttft_seconds", "collective_table", b"collective_table", "inner_link", b"inner_link", "link", b"link", "reference_link", b"reference_link", "workload", b"workload"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_baseline_ttft_seconds", b"_baseline_ttft_seconds", "_max_num_batched_tokens", b"_max_num_batched_tokens", "_ranks_per_node", b"_ranks_per_node", "_request_count", b"_request_count", "baseline_tensor_parallel_size", b"baseline_tensor_parallel_size", "baseline_ttft_seconds", b"baseline_ttft_seconds", "calibration", b"calibration", "collective_table", b"collective_table", "hardware", b"hardware", "inner_link", b"inner_link", "link", b"link", "max_num_batched_tokens", b"max_num_batched_tokens", "model", b"model", "model_config_json", b"model_config_json", "node_count", b"node_count", "prompt_tokens", b"prompt_tokens", "ranks_per_node", b"ranks_per_node", "reference_link", b"reference_link", "request_count", b"request_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_baseline_ttft_seconds", b"_baseline_ttft_seconds", "baseline_tensor_parallel_size", b"baseline_tensor_parallel_size", "baseline_ttft_seconds", b"baseline_ttft_seconds", "calibration", b"calibration", "collective_table", b"collective_table", "inner_link", b"inner_link", "link", b"link", "reference_link", b"reference_link", "workload", b"workload"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__baseline_ttft_seconds: _TypeAlias = _typing.Literal["baseline_ttft_seconds"]  # noqa: Y015
     _WhichOneofArgType__baseline_ttft_seconds: _TypeAlias = _typing.Literal["_baseline_ttft_seconds", b"_baseline_ttft_seconds"]  # noqa: Y015
-    _WhichOneofReturnType__max_num_batched_tokens: _TypeAlias = _typing.Literal["max_num_batched_tokens"]  # noqa: Y015
-    _WhichOneofArgType__max_num_batched_tokens: _TypeAlias = _typing.Literal["_max_num_batched_tokens", b"_max_num_batched_tokens"]  # noqa: Y015
-    _WhichOneofReturnType__ranks_per_node: _TypeAlias = _typing.Literal["ranks_per_node"]  # noqa: Y015
-    _WhichOneofArgType__ranks_per_node: _TypeAlias = _typing.Literal["_ranks_per_node", b"_ranks_per_node"]  # noqa: Y015
-    _WhichOneofReturnType__request_count: _TypeAlias = _typing.Literal["request_count"]  # noqa: Y015
-    _WhichOneofArgType__request_count: _TypeAlias = _typing.Literal["_request_count", b"_request_count"]  # noqa: Y015
-    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__baseline_ttft_seconds) -> _WhichOneofReturnType__baseline_ttft_seconds | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_num_batched_tokens) -> _WhichOneofReturnType__max_num_batched_tokens | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__ranks_per_node) -> _WhichOneofReturnType__ranks_per_node | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__request_count) -> _WhichOneofReturnType__request_count | None: ...
 
 Global___RecommendLayoutRequest: _TypeAlias = RecommendLayoutRequest  # noqa: Y015
 
@@ -410,7 +405,9 @@ class RecommendLayoutResponse(_message.Message):
     """Version of the formulas; another one may answer otherwise."""
     @_builtins.property
     def options(self) -> _containers.RepeatedCompositeFieldContainer[Global___LayoutOption]:
-        """Every way to fill the nodes with instances of one size, best first."""
+        """As many instances of one size as the nodes have room for, for each size, best first. Where no tensor-parallel size
+        can be run alone, instances of several pipeline stages too.
+        """
 
     @_builtins.property
     def reasons(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -438,7 +435,7 @@ Global___RecommendLayoutResponse: _TypeAlias = RecommendLayoutResponse  # noqa: 
 
 @_typing.final
 class LayoutOption(_message.Message):
-    """One way to fill the nodes."""
+    """One way to fill the nodes, as far as whole instances do."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -452,12 +449,19 @@ class LayoutOption(_message.Message):
     MEMORY_FIELD_NUMBER: _builtins.int
     FEASIBLE_FIELD_NUMBER: _builtins.int
     REASONS_FIELD_NUMBER: _builtins.int
+    IDLE_NODE_COUNT_FIELD_NUMBER: _builtins.int
     instance_count: _builtins.int
     """Instances of the model side by side."""
     sent_bytes_per_rank: _builtins.int
-    """Bytes one rank sends for one prompt."""
+    """Bytes one rank sends for one prompt; of several stages, the busiest, and with several ranks in a node, what the node
+    sends over the link that they share.
+    """
     feasible: _builtins.bool
-    """Whether the model can be cut this way and fits."""
+    """Whether the model can be cut this way and, where the request names hardware, fits into its memory. Absent: it can
+    be cut, and what it needs of the memory is not known.
+    """
+    idle_node_count: _builtins.int
+    """Nodes that no instance has room on."""
     @_builtins.property
     def layout(self) -> _workload_pb2.ParallelLayout:
         """How each of them is cut."""
@@ -484,7 +488,7 @@ class LayoutOption(_message.Message):
 
     @_builtins.property
     def reasons(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Why not, one sentence each."""
+        """Why not, or why it is not known, one sentence each."""
 
     def __init__(
         self,
@@ -497,13 +501,16 @@ class LayoutOption(_message.Message):
         ttft_seconds: _estimate_pb2.Estimate | None = ...,
         last_ttft_seconds: _estimate_pb2.Estimate | None = ...,
         memory: _memory_pb2.MemoryNeed | None = ...,
-        feasible: _builtins.bool = ...,
+        feasible: _builtins.bool | None = ...,
         reasons: _abc.Iterable[_builtins.str] | None = ...,
+        idle_node_count: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["extra_ttft_fraction", b"extra_ttft_fraction", "extra_ttft_seconds", b"extra_ttft_seconds", "last_ttft_seconds", b"last_ttft_seconds", "layout", b"layout", "memory", b"memory", "ttft_seconds", b"ttft_seconds"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_feasible", b"_feasible", "extra_ttft_fraction", b"extra_ttft_fraction", "extra_ttft_seconds", b"extra_ttft_seconds", "feasible", b"feasible", "last_ttft_seconds", b"last_ttft_seconds", "layout", b"layout", "memory", b"memory", "ttft_seconds", b"ttft_seconds"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["extra_ttft_fraction", b"extra_ttft_fraction", "extra_ttft_seconds", b"extra_ttft_seconds", "feasible", b"feasible", "instance_count", b"instance_count", "last_ttft_seconds", b"last_ttft_seconds", "layout", b"layout", "memory", b"memory", "reasons", b"reasons", "sent_bytes_per_rank", b"sent_bytes_per_rank", "ttft_seconds", b"ttft_seconds"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_feasible", b"_feasible", "extra_ttft_fraction", b"extra_ttft_fraction", "extra_ttft_seconds", b"extra_ttft_seconds", "feasible", b"feasible", "idle_node_count", b"idle_node_count", "instance_count", b"instance_count", "last_ttft_seconds", b"last_ttft_seconds", "layout", b"layout", "memory", b"memory", "reasons", b"reasons", "sent_bytes_per_rank", b"sent_bytes_per_rank", "ttft_seconds", b"ttft_seconds"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__feasible: _TypeAlias = _typing.Literal["feasible"]  # noqa: Y015
+    _WhichOneofArgType__feasible: _TypeAlias = _typing.Literal["_feasible", b"_feasible"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__feasible) -> _WhichOneofReturnType__feasible | None: ...
 
 Global___LayoutOption: _TypeAlias = LayoutOption  # noqa: Y015

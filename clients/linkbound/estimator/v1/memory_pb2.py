@@ -22,20 +22,21 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from linkbound.estimator.v1 import catalog_service_pb2 as linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2
 from linkbound.estimator.v1 import workload_pb2 as linkbound_dot_estimator_dot_v1_dot_workload__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#linkbound/estimator/v1/memory.proto\x12\x16linkbound.estimator.v1\x1a%linkbound/estimator/v1/workload.proto\"\xfa\x03\n\x15\x43heckMemoryFitRequest\x12\r\n\x05model\x18\x01 \x01(\t\x12\x19\n\x11model_config_json\x18\x02 \x01(\t\x12\x36\n\x06layout\x18\x03 \x01(\x0b\x32&.linkbound.estimator.v1.ParallelLayout\x12\x10\n\x08hardware\x18\x04 \x01(\t\x12\x16\n\x0e\x63ontext_tokens\x18\x05 \x01(\x03\x12\x1a\n\rrequest_count\x18\x06 \x01(\x05H\x00\x88\x01\x01\x12,\n\x1fgpu_memory_utilization_fraction\x18\x07 \x01(\x01H\x01\x88\x01\x01\x12\x1e\n\x11\x63\x61\x63he_value_bytes\x18\x08 \x01(\x05H\x02\x88\x01\x01\x12#\n\x16max_num_batched_tokens\x18\t \x01(\x03H\x03\x88\x01\x01\x12&\n\x19weight_bits_per_parameter\x18\n \x01(\x01H\x04\x88\x01\x01\x12\x19\n\x11\x64raft_token_count\x18\x0b \x01(\x05\x42\x10\n\x0e_request_countB\"\n _gpu_memory_utilization_fractionB\x14\n\x12_cache_value_bytesB\x19\n\x17_max_num_batched_tokensB\x1c\n\x1a_weight_bits_per_parameter\"\xe3\x02\n\x16\x43heckMemoryFitResponse\x12\x0c\n\x04\x66its\x18\x01 \x01(\x08\x12\x14\n\x0cweight_bytes\x18\x02 \x01(\x03\x12\x16\n\x0ekv_cache_bytes\x18\x03 \x01(\x03\x12\x16\n\x0eheadroom_bytes\x18\x04 \x01(\x03\x12\"\n\x15smallest_tp_that_fits\x18\x05 \x01(\x05H\x00\x88\x01\x01\x12\x30\n\x04need\x18\x06 \x01(\x0b\x32\".linkbound.estimator.v1.MemoryNeed\x12\x1d\n\x15largest_request_count\x18\x07 \x01(\x03\x12\x36\n\x06layout\x18\x08 \x01(\x0b\x32&.linkbound.estimator.v1.ParallelLayout\x12\x13\n\x0b\x61ssumptions\x18\t \x03(\t\x12\x19\n\x11\x65stimator_version\x18\n \x01(\tB\x18\n\x16_smallest_tp_that_fits\"\xe2\x01\n\nMemoryNeed\x12\x1b\n\x13sliced_weight_bytes\x18\x01 \x01(\x03\x12\x1f\n\x17replicated_weight_bytes\x18\x02 \x01(\x03\x12\x16\n\x0ekv_cache_bytes\x18\x03 \x01(\x03\x12\x18\n\x10\x61\x63tivation_bytes\x18\x04 \x01(\x03\x12\"\n\x1a\x63ommunication_buffer_bytes\x18\x05 \x01(\x03\x12\x15\n\rruntime_bytes\x18\x06 \x01(\x03\x12\x13\n\x0btotal_bytes\x18\x07 \x01(\x03\x12\x14\n\x0cusable_bytes\x18\x08 \x01(\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#linkbound/estimator/v1/memory.proto\x12\x16linkbound.estimator.v1\x1a,linkbound/estimator/v1/catalog_service.proto\x1a%linkbound/estimator/v1/workload.proto\"\xfa\x03\n\x15\x43heckMemoryFitRequest\x12\r\n\x05model\x18\x01 \x01(\t\x12\x19\n\x11model_config_json\x18\x02 \x01(\t\x12\x36\n\x06layout\x18\x03 \x01(\x0b\x32&.linkbound.estimator.v1.ParallelLayout\x12\x10\n\x08hardware\x18\x04 \x01(\t\x12\x16\n\x0e\x63ontext_tokens\x18\x05 \x01(\x03\x12\x1a\n\rrequest_count\x18\x06 \x01(\x05H\x00\x88\x01\x01\x12,\n\x1fgpu_memory_utilization_fraction\x18\x07 \x01(\x01H\x01\x88\x01\x01\x12\x1e\n\x11\x63\x61\x63he_value_bytes\x18\x08 \x01(\x05H\x02\x88\x01\x01\x12#\n\x16max_num_batched_tokens\x18\t \x01(\x03H\x03\x88\x01\x01\x12&\n\x19weight_bits_per_parameter\x18\n \x01(\x01H\x04\x88\x01\x01\x12\x19\n\x11\x64raft_token_count\x18\x0b \x01(\x05\x42\x10\n\x0e_request_countB\"\n _gpu_memory_utilization_fractionB\x14\n\x12_cache_value_bytesB\x19\n\x17_max_num_batched_tokensB\x1c\n\x1a_weight_bits_per_parameter\"\xe3\x02\n\x16\x43heckMemoryFitResponse\x12\x0c\n\x04\x66its\x18\x01 \x01(\x08\x12\x14\n\x0cweight_bytes\x18\x02 \x01(\x03\x12\x16\n\x0ekv_cache_bytes\x18\x03 \x01(\x03\x12\x16\n\x0eheadroom_bytes\x18\x04 \x01(\x03\x12\"\n\x15smallest_tp_that_fits\x18\x05 \x01(\x05H\x00\x88\x01\x01\x12\x30\n\x04need\x18\x06 \x01(\x0b\x32\".linkbound.estimator.v1.MemoryNeed\x12\x1d\n\x15largest_request_count\x18\x07 \x01(\x03\x12\x36\n\x06layout\x18\x08 \x01(\x0b\x32&.linkbound.estimator.v1.ParallelLayout\x12\x13\n\x0b\x61ssumptions\x18\t \x03(\t\x12\x19\n\x11\x65stimator_version\x18\n \x01(\tB\x18\n\x16_smallest_tp_that_fits\"\xac\x02\n\nMemoryNeed\x12\x1b\n\x13sliced_weight_bytes\x18\x01 \x01(\x03\x12\x1f\n\x17replicated_weight_bytes\x18\x02 \x01(\x03\x12\x16\n\x0ekv_cache_bytes\x18\x03 \x01(\x03\x12\x18\n\x10\x61\x63tivation_bytes\x18\x04 \x01(\x03\x12\"\n\x1a\x63ommunication_buffer_bytes\x18\x05 \x01(\x03\x12\x15\n\rruntime_bytes\x18\x06 \x01(\x03\x12\x13\n\x0btotal_bytes\x18\x07 \x01(\x03\x12\x14\n\x0cusable_bytes\x18\x08 \x01(\x03\x12H\n\x14weight_format_source\x18\t \x01(\x0e\x32*.linkbound.estimator.v1.WeightFormatSourceb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'linkbound.estimator.v1.memory_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_CHECKMEMORYFITREQUEST']._serialized_start=103
-  _globals['_CHECKMEMORYFITREQUEST']._serialized_end=609
-  _globals['_CHECKMEMORYFITRESPONSE']._serialized_start=612
-  _globals['_CHECKMEMORYFITRESPONSE']._serialized_end=967
-  _globals['_MEMORYNEED']._serialized_start=970
-  _globals['_MEMORYNEED']._serialized_end=1196
+  _globals['_CHECKMEMORYFITREQUEST']._serialized_start=149
+  _globals['_CHECKMEMORYFITREQUEST']._serialized_end=655
+  _globals['_CHECKMEMORYFITRESPONSE']._serialized_start=658
+  _globals['_CHECKMEMORYFITRESPONSE']._serialized_end=1013
+  _globals['_MEMORYNEED']._serialized_start=1016
+  _globals['_MEMORYNEED']._serialized_end=1316
 # @@protoc_insertion_point(module_scope)

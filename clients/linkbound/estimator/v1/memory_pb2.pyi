@@ -7,6 +7,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
+from linkbound.estimator.v1 import catalog_service_pb2 as _catalog_service_pb2
 from linkbound.estimator.v1 import workload_pb2 as _workload_pb2
 import builtins as _builtins
 import sys
@@ -182,6 +183,7 @@ class MemoryNeed(_message.Message):
     RUNTIME_BYTES_FIELD_NUMBER: _builtins.int
     TOTAL_BYTES_FIELD_NUMBER: _builtins.int
     USABLE_BYTES_FIELD_NUMBER: _builtins.int
+    WEIGHT_FORMAT_SOURCE_FIELD_NUMBER: _builtins.int
     sliced_weight_bytes: _builtins.int
     """Weights that are cut over the ranks."""
     replicated_weight_bytes: _builtins.int
@@ -198,6 +200,8 @@ class MemoryNeed(_message.Message):
     """All of it."""
     usable_bytes: _builtins.int
     """What the engine may use."""
+    weight_format_source: _catalog_service_pb2.WeightFormatSource.ValueType
+    """Where the format comes from in which the weights are counted."""
     def __init__(
         self,
         *,
@@ -209,10 +213,11 @@ class MemoryNeed(_message.Message):
         runtime_bytes: _builtins.int = ...,
         total_bytes: _builtins.int = ...,
         usable_bytes: _builtins.int = ...,
+        weight_format_source: _catalog_service_pb2.WeightFormatSource.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["activation_bytes", b"activation_bytes", "communication_buffer_bytes", b"communication_buffer_bytes", "kv_cache_bytes", b"kv_cache_bytes", "replicated_weight_bytes", b"replicated_weight_bytes", "runtime_bytes", b"runtime_bytes", "sliced_weight_bytes", b"sliced_weight_bytes", "total_bytes", b"total_bytes", "usable_bytes", b"usable_bytes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["activation_bytes", b"activation_bytes", "communication_buffer_bytes", b"communication_buffer_bytes", "kv_cache_bytes", b"kv_cache_bytes", "replicated_weight_bytes", b"replicated_weight_bytes", "runtime_bytes", b"runtime_bytes", "sliced_weight_bytes", b"sliced_weight_bytes", "total_bytes", b"total_bytes", "usable_bytes", b"usable_bytes", "weight_format_source", b"weight_format_source"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -125,6 +125,8 @@ class _EffectEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Effect.ValueTy
     """Waiting for the slowest rank."""
     EFFECT_LOGITS_GATHER: _Effect.ValueType  # 13
     """Gathering the logits, which is counted apart."""
+    EFFECT_WEIGHT_FORMAT: _Effect.ValueType  # 14
+    """Weights may be stored in fewer bits than the number type that they are counted in."""
 
 class Effect(_Effect, metaclass=_EffectEnumTypeWrapper):
     """Something that exists in reality and not in the number. Values may be added."""
@@ -157,6 +159,8 @@ EFFECT_STRAGGLERS: Effect.ValueType  # 12
 """Waiting for the slowest rank."""
 EFFECT_LOGITS_GATHER: Effect.ValueType  # 13
 """Gathering the logits, which is counted apart."""
+EFFECT_WEIGHT_FORMAT: Effect.ValueType  # 14
+"""Weights may be stored in fewer bits than the number type that they are counted in."""
 Global___Effect: _TypeAlias = Effect  # noqa: Y015
 
 @_typing.final

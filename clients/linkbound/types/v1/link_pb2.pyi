@@ -102,9 +102,13 @@ class Link(_message.Message):
     headers are not taken from the rate, and counter bytes assume 1024 over RoCE and 4096 over InfiniBand.
     """
     pcie_function_count: _builtins.int
-    """PCIe functions in use, 1 to 16, each a Gen5 x4 path. Absent: PCIe does not cap the rate."""
+    """PCIe functions in use, 1 to 16, each a Gen5 x4 path; of all adapters that share the link, whatever a port has. They
+    cap the rate and never raise it. Absent: PCIe does not cap the rate.
+    """
     measured_bits_per_second: _builtins.int
-    """A measured payload rate, such as that of ib_write_bw or the bus bandwidth of nccl-tests. 1 to 10^15. It always wins."""
+    """A measured payload rate, such as that of ib_write_bw or the bus bandwidth of nccl-tests. 1 to 10^15, and not above
+    the line rate where that is given. It always wins.
+    """
     transport: Global___LinkTransport.ValueType
     """How bytes travel; it decides which headers a packet has. Unspecified: RoCE."""
     ethernet_mtu_bytes: _builtins.int

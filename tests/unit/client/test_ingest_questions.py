@@ -2,21 +2,19 @@ from typing import Any
 
 import pytest
 
-from linkbound.client import ingest_requests
+from linkbound.client import ingest_questions
 from linkbound.domain.errors import InvalidArgumentError
 from linkbound.domain.run import Setting
 
 
 def test_settings_are_sorted_by_key() -> None:
-    request = ingest_requests.create_run_request(
-        "r1", display_name="", source="", settings={"link": "200g", "engine": "x"}, prediction=None
-    )
+    request = ingest_questions.create_run("r1", settings={"link": "200g", "engine": "x"}).request
     assert request.settings == (Setting(key="engine", value="x"), Setting(key="link", value="200g"))
 
 
 def test_two_creations_with_the_same_content_are_the_same_request() -> None:
     first, second = (
-        ingest_requests.create_run_request("r1", display_name="", source="", settings=settings, prediction=None)
+        ingest_questions.create_run("r1", settings=settings).request
         for settings in ({"a": "1", "b": "2"}, {"b": "2", "a": "1"})
     )
     assert first == second
@@ -24,12 +22,12 @@ def test_two_creations_with_the_same_content_are_the_same_request() -> None:
 
 def test_a_stream_is_opened_without_knowing_what_is_stored() -> None:
     with pytest.raises(InvalidArgumentError) as caught:
-        ingest_requests.open_stream_request("R 1", writer_id="", series=[])
+        ingest_questions.open_stream_request("R 1", writer_id="", series=[])
     assert [v.field for v in caught.value.field_violations] == ["run", "writer_id", "series"]
 
 
 def test_what_is_no_sequence_of_records_is_a_violation() -> None:
     records: Any = None
     with pytest.raises(InvalidArgumentError) as caught:
-        ingest_requests.append_request("r1", writer_id="w", sequence_number=1, records=records)
+        ingest_questions.append("r1", writer_id="w", sequence_number=1, records=records)
     assert [v.field for v in caught.value.field_violations] == ["records"]

@@ -1,0 +1,1 @@
+"""What the estimator is asked: a function for each method of its two clients, by topic."""

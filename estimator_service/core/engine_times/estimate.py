@@ -1,0 +1,143 @@
+"""The schedule question: passes, what links take of them, and when tokens come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import evolve, frozen
+
+from estimator_service.core.engine_times.anchors import Anchor, anchor_of, no_anchor
+from estimator_service.core.engine_times.answers import Wire, speed_estimate, ttft_estimates
+from estimator_service.core.engine_times.clock import LinkClock
+from estimator_service.core.engine_times.fit import TTFT_METRICS, largest_left_out_error
+from estimator_service.core.engine_times.network import path_over
+from estimator_service.core.engine_times.parts import FitErrors, Parts, PricedReplay, Pricing
+from estimator_service.core.engine_times.prices import Prices
+from estimator_service.core.engine_times.question import Instance, instance_of, scheduler_of
+from estimator_service.core.engine_times.shown import bare_passes, bare_summary, schedule_assumptions, timed_passes
+from estimator_service.core.engine_times.terms import coefficients_of
+from estimator_service.core.engine_times.timeline import Timeline, timeline
+from estimator_service.core.engine_times.variants import Variants, mean_of, priced_variants, timelines, with_old_link
+from estimator_service.core.intervals import link_basis, link_effects, network_constraint
+from estimator_service.core.layouts.rows import stage_kinds
+from linkbound.domain.calibration import Calibration
+from linkbound.domain.catalog import Model
+from linkbound.domain.engine import EngineCalibration, EngineMetric, SchedulerSettings
+from linkbound.domain.schedule import RequestTimes, ScheduleEstimate, ScheduleRequest, ScheduleSummary
+
+
+@frozen(kw_only=True)
+class _Question:
+    """What is asked, with what the calibration fills in."""
+
+    request: ScheduleRequest
+    scheduler: SchedulerSettings
+    instance: Instance
+    engine: EngineCalibration | None
+
+
+def estimate_schedule(
+    request: ScheduleRequest,
+    model: Model | None = None,
+    engine: EngineCalibration | None = None,
+    calibration: Calibration | None = None,
+) -> ScheduleEstimate:
+    """Passes of requests, and with a model what links take of them and when tokens come.
+
+    (`docs/formulas.md`, Engine times) `engine` is the calibration that the request names, or the fit of its table;
+    `calibration` that of collectives. Raises InvalidArgumentError for what the engine refuses and what does not fit
+    together.
+    """
+    scheduler = scheduler_of(request, engine)
+    if model is None:
+        found = timeline(scheduler, request.requests)
+        return ScheduleEstimate(passes=tuple(bare_passes(found)), summary=bare_summary(request, scheduler, found))
+    instance = instance_of(request, model, engine, calibration)
+    question = _Question(request=request, scheduler=scheduler, instance=instance, engine=engine)
+    prices = Prices(instance, engine)
+    variants = _variants(question, prices)
+    return ScheduleEstimate(
+        passes=tuple(timed_passes(variants.base, prices, fit_errors(engine))), summary=_summary(question, variants)
+    )
+
+
+def fit_errors(engine: EngineCalibration | None) -> FitErrors:
+    """How far a calibration was off at points left out (`docs/formulas.md`, Engine times)."""
+    if engine is None:
+        return FitErrors(ttft_fraction=None, decode_fraction=None)
+    return FitErrors(
+        ttft_fraction=largest_left_out_error(engine.residuals, TTFT_METRICS),
+        decode_fraction=largest_left_out_error(engine.residuals, (EngineMetric.DECODE_PASS,)),
+    )
+
+
+def _variants(question: _Question, prices: Prices) -> Variants:
+    """The replays over the link that times are of, and where requests arrive by time those over the old link."""
+    requests, may_split, instance = question.request.requests, question.request.arrivals_may_split, question.instance
+    found = timelines(question.scheduler, requests, prices, may_split=may_split)
+    after = Pricing(prices=prices, anchor=_anchor(question, found[0]), errors=fit_errors(question.engine))
+    variants = priced_variants(found, after)
+    if instance.to_path is None or requests[0].arrival_seconds is None:
+        return variants
+    old_prices = Prices(evolve(instance, to_path=None), question.engine)
+    old = timelines(question.scheduler, requests, old_prices, may_split=may_split)
+    return with_old_link(variants, old, evolve(after, prices=old_prices))
+
+
+def _anchor(question: _Question, asked: Timeline) -> Anchor:
+    """What was measured of the question itself, where it was."""
+    engine, requests = question.engine, question.request.requests
+    if engine is None:
+        return no_anchor(len(requests))
+    table = engine.table
+    baseline = path_over(table.link, table.bursts, table.inner_link, table.layout)
+    clock = LinkClock(stage_kinds(question.instance.model, table.layout), baseline)
+    return anchor_of(table, coefficients_of(engine.terms), clock, requests, asked)
+
+
+def _summary(question: _Question, variants: Variants) -> ScheduleSummary:
+    request, instance, engine, anchor = question.request, question.instance, question.engine, variants.anchor
+    bare = bare_summary(request, question.scheduler, variants.base.timeline)
+    wire = _wire(question)
+    tells_output = engine is not None and coefficients_of(engine.terms).decode is not None
+
+    def timed(one: RequestTimes) -> RequestTimes:
+        speed = speed_estimate(variants, one.request, one.output_tokens) if tells_output else None
+        ttft = ttft_estimates(variants, _ttft_of(one.request), wire)
+        return evolve(one, ttft=ttft, output_tokens_per_second=speed)
+
+    is_measured = any(anchor.measured) or anchor.is_mean_measured
+    of_times = schedule_assumptions(request, instance, engine, is_measured=is_measured)
+    return evolve(
+        bare,
+        requests=tuple(map(timed, bare.requests)),
+        last_ttft=ttft_estimates(variants, lambda replay: replay.last_ttft, wire),
+        mean_ttft=ttft_estimates(variants, mean_of(anchor), wire),
+        model=instance.model.model_id,
+        layout=instance.layout,
+        link=instance.path.fabric.outer,
+        to_link=None if instance.to_path is None else instance.to_path.fabric.outer,
+        engine_calibration=engine,
+        assumptions=(*bare.assumptions, *of_times),
+    )
+
+
+def _ttft_of(request: int) -> Callable[[PricedReplay], Parts]:
+    return lambda replay: replay.ttft[request]
+
+
+def _wire(question: _Question) -> Wire:
+    instance, engine = question.instance, question.engine
+    final = instance.final_path.fabric.links
+    both = (*instance.path.fabric.links, *final)
+    is_sending = any(kind.sends for kind in stage_kinds(instance.model, instance.layout))
+    return Wire(
+        basis=link_basis(*final),
+        change_basis=link_basis(*both),
+        constraint=network_constraint(float(is_sending)),
+        effects=link_effects(*both),
+        has_change=instance.to_path is not None,
+        is_baseline=engine is not None
+        and instance.layout == engine.table.layout
+        and instance.final_path.fabric.outer.link == engine.table.link,
+    )

@@ -1,0 +1,114 @@
+"""What is answered of a replay: its passes, its requests, and what was assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import evolve
+
+from estimator_service.core import assumptions
+from estimator_service.core.collective_time.calibrated import covers
+from estimator_service.core.engine_times import words
+from estimator_service.core.engine_times.answers import pass_estimate
+from estimator_service.core.engine_times.parts import FitErrors, PricedReplay
+from estimator_service.core.engine_times.prices import NO_PRICE, Prices
+from estimator_service.core.engine_times.question import Instance
+from estimator_service.core.engine_times.timeline import Timeline
+from estimator_service.core.engine_times.work import is_generating
+from estimator_service.core.layouts.rows import stage_kinds
+from estimator_service.core.schedule import schedule_pass, schedule_words, stretches
+from estimator_service.core.version import ESTIMATOR_VERSION
+from linkbound.domain.engine import EngineCalibration, SchedulerSettings
+from linkbound.domain.schedule import RequestTimes, SchedulePass, ScheduleRequest, ScheduleSummary
+
+
+def bare_passes(found: Timeline) -> Iterator[SchedulePass]:
+    """Passes without times (`docs/formulas.md`, Engine times)."""
+    yield from map(schedule_pass, stretches(found.passes))
+
+
+def timed_passes(replay: PricedReplay, prices: Prices, errors: FitErrors) -> Iterator[SchedulePass]:
+    """Passes with what links take of one of them, and the time of all together (`docs/formulas.md`, Engine times)."""
+    listed = iter(replay.prices)
+    for stretch in stretches(replay.timeline.passes):
+        total = NO_PRICE
+        for _ in stretch:
+            total = total.plus(next(listed))
+        shown = schedule_pass(stretch)
+        if not shown.scheduled:
+            yield shown
+            continue
+        only_generates = all(map(is_generating, stretch))
+        yield evolve(
+            shown,
+            network_seconds=prices.network_seconds(stretch[0]),
+            seconds=pass_estimate(total, errors.decode_fraction if only_generates else errors.ttft_fraction),
+        )
+
+
+def bare_requests(found: Timeline) -> tuple[RequestTimes, ...]:
+    """What becomes of every request, without times (`docs/formulas.md`, Engine times)."""
+    return tuple(
+        RequestTimes(
+            request=one.request,
+            first_token_pass=one.first_token_pass,
+            last_token_pass=one.last_token_pass,
+            preemption_count=one.preemption_count,
+            output_tokens=one.output_tokens,
+        )
+        for one in found.outcomes
+    )
+
+
+def bare_summary(request: ScheduleRequest, scheduler: SchedulerSettings, found: Timeline) -> ScheduleSummary:
+    """What follows from passes alone (`docs/formulas.md`, Engine times)."""
+    return ScheduleSummary(
+        requests=bare_requests(found),
+        pass_count=found.pass_count,
+        scheduler=scheduler,
+        assumptions=schedule_words(scheduler, request.requests),
+        estimator_version=ESTIMATOR_VERSION,
+    )
+
+
+def schedule_assumptions(
+    request: ScheduleRequest, instance: Instance, engine: EngineCalibration | None, *, is_measured: bool
+) -> Iterator[str]:
+    """What the times of a replay assume, beside its passes (`docs/formulas.md`, Engine times).
+
+    `is_measured`: the requests are a point of the calibration.
+    """
+    paths = (instance.path, *(() if instance.to_path is None else (instance.to_path,)))
+    links = tuple(dict.fromkeys(link for path in paths for link in path.fabric.links))
+    yield from assumptions.of_fabric(instance.layout, links, None)
+    yield from assumptions.of_layout(instance.layout)
+    yield from assumptions.of_calibrated_layout(instance.calibration, is_covering=_is_covering(instance))
+    if request.arrivals_may_split:
+        yield words.MAY_SPLIT
+    if engine is not None:
+        yield from _of_engine(instance, engine, is_measured=is_measured)
+    elif instance.to_path is not None and instance.to_path.rates.are_known:
+        yield words.TOP_OF_BURSTS
+
+
+def _is_covering(instance: Instance) -> bool:
+    calibration = instance.calibration
+    if calibration is None:
+        return False
+    collectives = (row.collective for kind in stage_kinds(instance.model, instance.layout) for row in kind.rows)
+    return any(
+        covers(calibration, one.kind, one.placement.rank_count, one.placement.ranks_in_node) for one in collectives
+    )
+
+
+def _of_engine(instance: Instance, engine: EngineCalibration, *, is_measured: bool) -> Iterator[str]:
+    yield from engine.assumptions
+    if instance.to_path is not None and instance.to_path.rates.are_known and engine.table.bursts is None:
+        yield words.TOP_OF_BURSTS
+    old, new = engine.table.layout, instance.layout
+    if old != new:
+        yield words.SCALED.format(old.tensor_parallel_size, new.tensor_parallel_size)
+    if is_measured:
+        yield words.MEASURED_ITSELF
+    elif engine.interval_fraction is None:
+        yield words.NO_POINT_LEFT_OUT
