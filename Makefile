@@ -71,14 +71,16 @@ release: protos-check ## make today's protos the released contract (protos/relea
 docker-check: venv
 	@$(BIN)/hadolint $(DOCKERFILES)
 
-docs: venv ## write docs/errors.md, docs/schema.md and the outputs in docs/sizing.md from the code
+docs: venv ## write docs/errors.md, docs/schema.md, tables of docs/accuracy.md and outputs in docs/sizing.md from the code
 	@$(BIN)/python scripts/error_docs.py write
 	@$(BIN)/python scripts/gen_schema_doc.py write
+	@$(BIN)/python -m tests.golden.engine_accuracy write
 	@$(BIN)/python scripts/doc_outputs.py docs/sizing.md
 
-docs-check: venv ## docs/errors.md and docs/schema.md say what the code does
+docs-check: venv ## docs/errors.md, docs/schema.md and docs/accuracy.md say what the code does
 	@$(BIN)/python scripts/error_docs.py check
 	@$(BIN)/python scripts/gen_schema_doc.py check
+	@$(BIN)/python -m tests.golden.engine_accuracy check
 
 lock: venv ## resolve the locks again from pyproject.toml
 	@$(COMPILE) pyproject.toml --extra services --extra dev -o requirements.lock

@@ -15,7 +15,7 @@ from linkbound.domain.decode import DecodeEstimate, DecodeRequest
 from linkbound.domain.errors import Error, FailedPreconditionError
 from linkbound.domain.link_comparison import LinkComparison, LinkComparisonRequest
 from linkbound.domain.memory import MemoryFit, MemoryFitRequest
-from linkbound.domain.names import CALIBRATIONS, HARDWARE, MODELS
+from linkbound.domain.names import CALIBRATIONS, ENGINE_CALIBRATIONS, HARDWARE, MODELS
 from linkbound.domain.paging import Page, PageRequest
 from linkbound.domain.prefill import PrefillEstimate, PrefillRequest
 from linkbound.domain.tp_projection import TpProjection, TpProjectionRequest
@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 
     from estimator_service.catalog.imports import InlineModels
     from linkbound.domain.batch import BatchAnswer, BatchEstimate, BatchQuestion, BatchRequest
+    from linkbound.domain.engine import EngineCalibration, FitEngineCalibrationRequest
     from linkbound.domain.layout_comparison import LayoutComparison, LayoutComparisonRequest
     from linkbound.domain.layout_recommendation import LayoutRecommendation, LayoutRecommendationRequest
     from linkbound.domain.network_parts import NetworkParts
     from linkbound.domain.planning import PlanCheck, PlanRequest, SlowestLink, SlowestLinkRequest
+    from linkbound.domain.schedule import ScheduleEstimate, SchedulePass, ScheduleRequest, ScheduleSummary
     from linkbound.domain.sizing import ClusterSizing, SizeClusterRequest
     from linkbound.domain.sweep import SweepColumns, SweepRequest
 
@@ -173,6 +175,42 @@ class Estimator:
             ) from error
         return sweep_prefill(request, self._workload_model(request.workload))
 
+    def estimate_schedule(self, request: ScheduleRequest) -> ScheduleEstimate:
+        """The passes that an engine makes of requests, what links take of them, and when first tokens come."""
+        # The replay is loaded by the questions that need it.
+        from estimator_service.core.engine_times import estimate
+
+        engine = self._engine_of(request)
+        calibration = self._calibration_of(request.calibration, request.collective_table)
+        return estimate.estimate_schedule(request, self._schedule_model(request, engine), engine, calibration)
+
+    def stream_schedule(self, request: ScheduleRequest) -> Iterator[SchedulePass | ScheduleSummary]:
+        """The same one by one: passes in their order, then the summary. Errors come from the iterator."""
+        from estimator_service.core.engine_times import estimate
+
+        engine = self._engine_of(request)
+        calibration = self._calibration_of(request.calibration, request.collective_table)
+        yield from estimate.schedule_parts(request, self._schedule_model(request, engine), engine, calibration)
+
+    def _engine_of(self, request: ScheduleRequest) -> EngineCalibration | None:
+        """The engine calibration that a request names, or the fit of the times that it brings."""
+        table = request.engine_table
+        if table is not None:
+            from estimator_service.core.engine_times.fit import fit_engine
+
+            model = self.model_of(table.model, table.model_config_json, "engine_table.model_config_json")
+            return fit_engine(table, model, field="engine_table")
+        name = request.engine_calibration
+        return self._catalog.engine_calibrations.get(name) if name else None
+
+    def _schedule_model(self, request: ScheduleRequest, engine: EngineCalibration | None) -> Model | None:
+        """The model of a request, else that of its engine calibration; None: passes alone."""
+        if request.has_model:
+            return self.model_of(request.model, request.model_config_json, "model_config_json")
+        if engine is None:
+            return None
+        return self.model_of(engine.table.model, engine.table.model_config_json, "engine_calibration.model_config_json")
+
     def _network_parts(self, switch_id: str, nic_id: str) -> NetworkParts:
         """The parts of the catalogue; no switch is every one, no adapter that of a DGX Spark."""
         from linkbound.domain.network_parts import NetworkParts
@@ -264,6 +302,36 @@ class Estimator:
     def get_calibration(self, calibration_id: str) -> Calibration:
         """One calibration. A malformed id is a violation."""
         return self._catalog.calibrations.get(CalibrationRequest(calibration=calibration_id).calibration)
+
+    def fit_engine_calibration(self, request: FitEngineCalibrationRequest) -> EngineCalibration:
+        """The fit of measured times of an engine, kept under its name where it has one.
+
+        Raises AlreadyExistsError (ENGINE_CALIBRATION_EXISTS), FailedPreconditionError (CATALOG_READ_ONLY) and
+        ResourceExhaustedError (DISK_FULL) besides.
+        """
+        from attrs import evolve
+
+        from estimator_service.core.engine_times.fit import fit_engine
+
+        table, name = request.table, request.engine_calibration
+        model = self.model_of(table.model, table.model_config_json, "table.model_config_json")
+        fit = evolve(fit_engine(table, model, sources=request.sources), engine_calibration_id=name)
+        if not name:
+            return fit
+        from estimator_service.catalog.engine_files import engine_calibration_text
+
+        return self._catalog.engine_calibrations.store(name, engine_calibration_text(fit), fit)
+
+    def list_engine_calibrations(self, request: PageRequest) -> Page[EngineCalibration]:
+        """One page of the engine calibrations, in the order of their ids."""
+        return page_of(ENGINE_CALIBRATIONS, self._catalog.engine_calibrations, request)
+
+    def get_engine_calibration(self, engine_calibration_id: str) -> EngineCalibration:
+        """One engine calibration. A malformed id is a violation."""
+        from linkbound.domain.engine import EngineCalibrationRequest
+
+        asked = EngineCalibrationRequest(engine_calibration=engine_calibration_id)
+        return self._catalog.engine_calibrations.get(asked.engine_calibration)
 
     def _calibration_of(self, calibration_id: str, table: CollectiveTable | None) -> Calibration | None:
         """The calibration that a request names, or the fit of the times that it brings; None where it does neither."""

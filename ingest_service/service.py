@@ -24,7 +24,7 @@ from ingest_service.store.timestamps import utc_now
 from ingest_service.store.writer import Writer
 from ingest_service.stream_session import RefusedBatch, StreamSession
 from linkbound.domain.paging import Page, PageRequest
-from linkbound.domain.records import AppendRequest
+from linkbound.domain.records import AppendRequest, ListRequestRecordsRequest, RequestRecord
 from linkbound.domain.run import CreateRunRequest, Run, RunDetails, RunRequest, RunRowCounts, SealRunRequest
 from linkbound.domain.run_comparison import RunComparison
 from linkbound.domain.samples import BatchOutcome, OpenStreamRequest, StreamLimits
@@ -140,6 +140,17 @@ class Ingest:
         ACKED_DATA_MISSING).
         """
         return StreamSession(self._writer, request, self._writer.open_stream(request), self._limits)
+
+    def list_request_records(
+        self, request: ListRequestRecordsRequest, limit_seconds: float | None = None
+    ) -> Page[RequestRecord]:
+        """One page of the request records of a run, by subject, round and position in the round.
+
+        Its query ends after `limit_seconds`.
+
+        Raises NotFoundError (RUN_NOT_FOUND), InvalidArgumentError on `page_token`, and DeadlineExceededError.
+        """
+        return self._reader.list_request_records(request, limit_seconds)
 
     def compare_run(self, run_id: str, limit_seconds: float | None = None) -> RunComparison:
         """Holds the frozen prediction beside what was measured; its queries end after `limit_seconds`.

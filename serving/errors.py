@@ -111,6 +111,7 @@ ERROR_TABLE = (
             Situation("no such model", "MODEL_NOT_FOUND"),
             Situation("no such hardware", "HARDWARE_NOT_FOUND"),
             Situation("no such calibration", "CALIBRATION_NOT_FOUND"),
+            Situation("no such engine calibration", "ENGINE_CALIBRATION_NOT_FOUND"),
             Situation("no such switch", "SWITCH_NOT_FOUND"),
             Situation("no such network adapter", "NIC_NOT_FOUND"),
             Situation("no such run", "RUN_NOT_FOUND"),
@@ -125,6 +126,7 @@ ERROR_TABLE = (
             Situation("the id is taken by a model with other content", "MODEL_EXISTS"),
             Situation("the id is taken by a run with other content", "RUN_EXISTS"),
             Situation("the id is taken by a calibration of other measured times", "CALIBRATION_EXISTS"),
+            Situation("the id is taken by an engine calibration of other measured times", "ENGINE_CALIBRATION_EXISTS"),
         ),
     ),
     ErrorRow(

@@ -42,7 +42,7 @@ _INTEGER_KEYS = (
 )
 _FORMAT_KEYS = ("bits", "w_bit", "weight_bits", "group_size", "q_group_size", "data_type", "zero_point")
 _NOT_QUANTISED_BITS = 16
-_USUAL_BITS = 4
+NO_BITS = "how weights are stored: the quantisation names no bits"
 _GROUP_NUMBER_BITS = 32
 """GPTQ keeps the group of each input as a number of 32 bits."""
 
@@ -61,10 +61,13 @@ def integer_scheme(section: Fields, method: str, ignored_names: Iterable[object]
     targeted: list[tuple[WeightFormat, str]] = []
     ignored = list(ignored_names)
     for name, entry in _exceptions(section):
+        if entry is None:
+            ignored.append(name)
+            continue
         own = _integer_format(section, method, {**stated, **_of_format(entry)})
         if own is None:
             return None
-        if own.weight_bits >= _NOT_QUANTISED_BITS or not entry:
+        if own.weight_bits >= _NOT_QUANTISED_BITS:
             ignored.append(name)
         else:
             targeted.append((own, name))
@@ -73,15 +76,15 @@ def integer_scheme(section: Fields, method: str, ignored_names: Iterable[object]
     return scheme_of(targeted, chosen, ignored)
 
 
-def _exceptions(section: Fields) -> Iterable[tuple[str, Mapping[str, Any]]]:
-    """Names of modules, or expressions for them, with what differs there; nothing differs: they are left alone."""
+def _exceptions(section: Fields) -> Iterable[tuple[str, Mapping[str, Any] | None]]:
+    """Names of modules, or expressions for them, with what differs there; None: they are not quantised."""
     extra, dynamic = section.values.get("extra_config"), section.values.get("dynamic")
     for name, entry in extra.items() if isinstance(extra, Mapping) else ():
         if isinstance(entry, Mapping):
-            yield (f"re:{name}" if ".*" in name else name), entry or {"bits": _USUAL_BITS}
+            yield (f"re:{name}" if ".*" in name else name), entry
     for name, entry in dynamic.items() if isinstance(dynamic, Mapping) else ():
         if isinstance(entry, Mapping):
-            yield f"re:{name.removeprefix('+:').removeprefix('-:')}", {} if name.startswith("-:") else entry
+            yield f"re:{name.removeprefix('+:').removeprefix('-:')}", None if name.startswith("-:") else entry
 
 
 def _of_format(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,14 +93,17 @@ def _of_format(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _integer_format(section: Fields, method: str, values: Mapping[str, Any]) -> WeightFormat | None:
     own = Fields(values, section.ledger, field=section.field, path=section.path_of(""))
-    bits = own.whole("bits", "w_bit", "weight_bits", minimum=1, maximum=32) or _USUAL_BITS
+    bits = own.whole("bits", "w_bit", "weight_bits", minimum=1, maximum=32)
     group_size = max(0, own.whole("group_size", "q_group_size", minimum=-1) or 0)
     kind = (own.text("data_type") or "int").casefold()
     zero_points = own.flag("zero_point") is not False
-    if kind.startswith("mx_fp"):
-        return mx(bits)
     if kind.startswith("nv_fp"):
         return nvfp4(group_size or 16)
+    if bits is None:
+        section.ledger.leave_open(NO_BITS)
+        return None
+    if kind.startswith("mx_fp"):
+        return mx(bits)
     if kind.startswith("fp"):
         return fp8_channel() if bits == 8 else None
     if not kind.startswith(("int", "uint")):

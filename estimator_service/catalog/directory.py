@@ -7,12 +7,15 @@ import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from linkbound.domain.calibration import Calibration
 from linkbound.domain.catalog import Hardware, Model
 from linkbound.domain.errors import AlreadyExistsError, NotFoundError, Resource
 from linkbound.domain.network_parts import Cable, Nic, Switch
+
+if TYPE_CHECKING:
+    from linkbound.domain.engine import EngineCalibration
 
 SHIPPED_DIRECTORY = Path(__file__).parent
 """The catalogue that comes with the package."""
@@ -89,7 +92,7 @@ class Collection(Generic[Entry]):
         existing = self.get(entry_id)
         if existing != entry:
             raise AlreadyExistsError(
-                f"{self._resource_type} {entry_id!r} exists with other content",
+                f"{self._resource_type.replace('_', ' ')} {entry_id!r} exists with other content",
                 resource=Resource(self._resource_type, entry_id),
                 reason=f"{self._resource_type.upper()}_EXISTS",
                 metadata={self._resource_type: entry_id},
@@ -155,6 +158,12 @@ def _read_calibration(path: Path) -> Calibration:
     return read_calibration(path)
 
 
+def _read_engine_calibration(path: Path, models: Collection[Model]) -> EngineCalibration:
+    from estimator_service.catalog.engine_files import read_engine_calibration
+
+    return read_engine_calibration(path, models.get)
+
+
 def _read_switch(path: Path) -> Switch:
     from estimator_service.catalog.network_parts import read_switch
 
@@ -176,8 +185,8 @@ def _read_nic(path: Path) -> Nic:
 class Catalog:
     """The entries of a directory: `models/<id>.toml`, `hardware/<id>.toml`, and so on for each kind.
 
-    `find_writable` names a directory of the same form whose models and calibrations count too, and to which imports
-    are written; it is asked when it is first needed. None: nothing can be imported.
+    `find_writable` names a directory of the same form whose models and calibrations of both kinds count too, and to
+    which imports are written; it is asked when it is first needed. None: nothing can be imported.
     """
 
     def __init__(self, directory: Path, find_writable: FindDirectory | None = None) -> None:
@@ -188,6 +197,12 @@ class Catalog:
         self.hardware = Collection("hardware", directory / "hardware", _read_hardware)
         self.calibrations = Collection(
             "calibration", directory / "calibrations", _read_calibration, writable("calibrations")
+        )
+        self.engine_calibrations = Collection(
+            "engine_calibration",
+            directory / "engine_calibrations",
+            lambda path: _read_engine_calibration(path, self.models),
+            writable("engine_calibrations"),
         )
         self.switches = Collection("switch", directory / "switches", _read_switch)
         self.cables = Collection("cable", directory / "cables", _read_cable)

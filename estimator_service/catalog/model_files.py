@@ -13,11 +13,11 @@ from attrs import evolve, field, frozen
 from estimator_service.architecture.facts import Architecture, Reading
 from estimator_service.architecture.model import model_of
 from estimator_service.catalog.files import CatalogError, read_table
-from estimator_service.catalog.tables import TableError, from_table, to_table
 from estimator_service.catalog.toml_text import toml_text
 from linkbound.domain.catalog import Model, WeightFormatSource
 from linkbound.domain.errors import InvalidArgumentError
 from linkbound.domain.rules import checked
+from linkbound.importers.tables import TableError, from_table, to_table
 
 
 @frozen(kw_only=True)

@@ -65,6 +65,11 @@ SCALED_WEIGHTS = (
     "A source states fewer bits for the weights than their parts take: each part, what every rank holds whole included,"
     " counts in the ratio of both."
 )
+RANKED_WEIGHTS = (
+    "A source states fewer bits for the weights than their parts take. Layouts are ranked with each part, what every"
+    " rank holds whole included, in the ratio of both; the least time of a pass holds for weights that are cut evenly"
+    " too."
+)
 MEAN_SPREAD_WEIGHTS = (
     "Which weights the attention groups share is not known: a rank reads at least what it would if all were spread over"
     " them."
@@ -290,7 +295,7 @@ def of_compared_weights(model: Model, *, is_scaled: bool) -> tuple[str, ...]:
     """What the weight bytes assume by which layouts are compared (`docs/formulas.md`, Decode)."""
     if not model.parameter_groups:
         return (MEAN_WEIGHT_BITS,)
-    scaled = (SCALED_WEIGHTS,) if is_scaled else ()
+    scaled = (RANKED_WEIGHTS,) if is_scaled else ()
     return (STORED_WEIGHTS, *scaled, *of_stored_bits(model), *of_weight_format(model))
 
 

@@ -43,8 +43,6 @@ from estimator_service.core.memory import memory_violations
 from estimator_service.core.pass_reads import (
     NO_READS,
     MemoryReads,
-    WeightBytes,
-    active_weight_bytes,
     memory_reads,
     seconds_to_read,
     stated_mean_is_lower,
@@ -124,14 +122,13 @@ def decode_pass(
     hardware: Hardware | None,
     fabric: Fabric,
     calibration: Calibration | None = None,
-    weight_bytes: WeightBytes = active_weight_bytes,
 ) -> DecodePass:
     """One pass of `workload` over `fabric`; `hardware` None: no memory rate (`docs/formulas.md`, Decode)."""
     cut, counts = model_cut(model, workload.layout), decode_rows(workload)
     load = fabric_load(cut.kinds, counts)
     calibrated = _calibrated(cut.kinds, counts, calibration, fabric)
     network = with_calibration(fabric_seconds(load, fabric), calibrated)
-    reads = NO_READS if hardware is None else memory_reads(workload, model, weight_bytes)
+    reads = NO_READS if hardware is None else memory_reads(workload, model)
     read_seconds = seconds_to_read(reads.path_bytes, hardware)
     return DecodePass(
         cut=cut,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 
 from attrs import evolve, frozen
 
-from estimator_service.core.elementwise import quotient, smaller
-from estimator_service.core.memory import cache_bytes_read, weight_bytes_read
+from estimator_service.core.elementwise import larger, quotient, smaller
+from estimator_service.core.memory import ReadBytes, cache_bytes_read, weight_bytes_read
 from linkbound.domain.catalog import Hardware, Model, ModelPart, WeightFormatSource
 from linkbound.domain.layout import ParallelLayout
 from linkbound.domain.link import BITS_PER_BYTE
@@ -16,9 +15,6 @@ from linkbound.domain.workload import DecodeWorkload
 
 SAME_MEAN_RATIO = 0.99
 """Rounding of a mean of two digits, such as 4.5 bits."""
-
-WeightBytes = Callable[[Model, ParallelLayout], float | None]
-"""The weight bytes of a rank in a pass: which of the functions below counts them."""
 
 
 def active_weight_bytes(model: Model, layout: ParallelLayout) -> float | None:
@@ -56,7 +52,12 @@ def _compared_weight_bytes(model: Model, layout: ParallelLayout) -> float | None
     of_parts = weight_bytes_read(model, layout, 1) if model.parameter_groups else None
     if of_parts is None:
         return _mean_weight_bytes(model, layout)
-    return of_parts.lower_bytes * (_stated_ratio(model) if stated_mean_is_lower(model) else 1.0)
+    return of_parts.lower_bytes * _compared_ratio(model)
+
+
+def _compared_ratio(model: Model) -> float:
+    """What each part counts of what is stored, the same in every layout."""
+    return _stated_ratio(model) if stated_mean_is_lower(model) else 1.0
 
 
 def _stated_ratio(model: Model) -> float:
@@ -110,16 +111,14 @@ class MemoryReads:
         return (self.weight_bytes or 0.0) + (self.cache_bytes or 0.0)
 
 
-def memory_reads(
-    workload: DecodeWorkload, model: Model, weight_bytes: WeightBytes = active_weight_bytes
-) -> MemoryReads:
+def memory_reads(workload: DecodeWorkload, model: Model) -> MemoryReads:
     """Weights and cache that a pass reads, at least (`docs/formulas.md`, Decode)."""
     layout = workload.layout
-    weights, cache = weight_bytes(model, layout), _cache(workload, model, layout)
+    weights, cache = active_weight_bytes(model, layout), _cache(workload, model, layout)
     path_weights, path_cache = weights, cache
     if layout.pipeline_parallel_size > 1:
         one_stage = evolve(layout, pipeline_parallel_size=1)
-        path_weights, path_cache = weight_bytes(model, one_stage), _cache(workload, model, one_stage)
+        path_weights, path_cache = active_weight_bytes(model, one_stage), _cache(workload, model, one_stage)
     return MemoryReads(
         weight_bytes=weights,
         cache_bytes=cache,
@@ -131,11 +130,44 @@ def memory_reads(
 NO_READS = MemoryReads(weight_bytes=None, cache_bytes=None, path_bytes=0.0)
 
 
+@frozen(kw_only=True)
+class ComparedReads:
+    """What the ranks of all stages read one after another in a pass, of what is known; the same kind for each layout.
+
+    At least all rows use the experts of one, spread over the ranks, and a request's drafts read its cache once; at most
+    each row reads its own, of whole experts all on one rank.
+    """
+
+    least_bytes: float
+    most_bytes: float
+
+
+NOTHING_COMPARED = ComparedReads(least_bytes=0.0, most_bytes=0.0)
+
+
+def compared_reads(workload: DecodeWorkload, model: Model) -> ComparedReads:
+    """Both ends of what a pass reads, by which layouts are compared (`docs/formulas.md`, Decode)."""
+    one_stage = evolve(workload.layout, pipeline_parallel_size=1)
+    least = compared_weight_bytes(model, one_stage) or 0.0
+    most = least
+    of_rows = weight_bytes_read(model, one_stage, workload.request_count * workload.rows_per_request)
+    if of_rows is not None:
+        most = larger(least, of_rows.upper_bytes * _compared_ratio(model))
+    cache = _cache_ends(workload, model, one_stage)
+    if cache is None:
+        return ComparedReads(least_bytes=least, most_bytes=most)
+    return ComparedReads(least_bytes=least + cache.lower_bytes, most_bytes=most + cache.upper_bytes)
+
+
 def _cache(workload: DecodeWorkload, model: Model, layout: ParallelLayout) -> float | None:
+    read = _cache_ends(workload, model, layout)
+    return None if read is None else float(read.lower_bytes)
+
+
+def _cache_ends(workload: DecodeWorkload, model: Model, layout: ParallelLayout) -> ReadBytes | None:
     if workload.context_tokens is None:
         return None
-    read = cache_bytes_read(model, layout, workload.context_tokens, workload.request_count, workload.rows_per_request)
-    return None if read is None else float(read.lower_bytes)
+    return cache_bytes_read(model, layout, workload.context_tokens, workload.request_count, workload.rows_per_request)
 
 
 def seconds_to_read(read_bytes: float, hardware: Hardware | None) -> float:

@@ -11,6 +11,7 @@ import structlog
 from estimator_service.service import Estimator
 from linkbound.convert import calibration as convert_calibration
 from linkbound.convert import catalog_service as convert
+from linkbound.convert import engine_catalog
 from linkbound.domain.paging import Page
 from linkbound.estimator.v1 import catalog_service_pb2, catalog_service_pb2_grpc
 from serving.logging import CATALOG_ENTRY_UNREADABLE
@@ -88,6 +89,36 @@ class CatalogServicer(catalog_service_pb2_grpc.CatalogServiceServicer):
         """One calibration."""
         calibration = self._estimator.get_calibration(convert_calibration.get_calibration_request_from_proto(request))
         return convert_calibration.get_calibration_response_to_proto(calibration)
+
+    async def FitEngineCalibration(
+        self, request: catalog_service_pb2.FitEngineCalibrationRequest, _context: Context
+    ) -> catalog_service_pb2.FitEngineCalibrationResponse:
+        """The fit of measured times of an engine, stored where it is named."""
+        # Thousands of requests are replayed in rounds, and writing waits for the disk.
+        return await asyncio.to_thread(self._fit_engine_calibration, request)
+
+    def _fit_engine_calibration(
+        self, request: catalog_service_pb2.FitEngineCalibrationRequest
+    ) -> catalog_service_pb2.FitEngineCalibrationResponse:
+        question = engine_catalog.fit_engine_calibration_request_from_proto(request)
+        return engine_catalog.fit_engine_calibration_response_to_proto(self._estimator.fit_engine_calibration(question))
+
+    async def ListEngineCalibrations(
+        self, request: catalog_service_pb2.ListEngineCalibrationsRequest, _context: Context
+    ) -> catalog_service_pb2.ListEngineCalibrationsResponse:
+        """One page of the engine calibrations."""
+        question = engine_catalog.list_engine_calibrations_request_from_proto(request)
+        # Each file is fitted as it is read for the first time.
+        page = await asyncio.to_thread(self._estimator.list_engine_calibrations, question)
+        return engine_catalog.list_engine_calibrations_response_to_proto(_logged(page))
+
+    async def GetEngineCalibration(
+        self, request: catalog_service_pb2.GetEngineCalibrationRequest, _context: Context
+    ) -> catalog_service_pb2.GetEngineCalibrationResponse:
+        """One engine calibration."""
+        name = engine_catalog.get_engine_calibration_request_from_proto(request)
+        calibration = await asyncio.to_thread(self._estimator.get_engine_calibration, name)
+        return engine_catalog.get_engine_calibration_response_to_proto(calibration)
 
 
 def _logged(page: Page[Entry]) -> Page[Entry]:

@@ -13,6 +13,7 @@ import grpc
 
 from estimator_service.service import Estimator
 from estimator_service.transport.batch import batch_estimate
+from estimator_service.transport.schedule_stream import schedule_responses
 from estimator_service.transport.sweep_stream import sweep_responses
 from linkbound.convert import (
     collective_estimate,
@@ -34,6 +35,7 @@ from linkbound.estimator.v1 import (
     layout_pb2,
     memory_pb2,
     planning_pb2,
+    schedule_pb2,
     sizing_pb2,
     sweep_pb2,
 )
@@ -44,7 +46,7 @@ Context = grpc.aio.ServicerContext[Any, Any]
 class EstimatorServicer(estimator_service_pb2_grpc.EstimatorServiceServicer):
     """Answers with `estimator`. Errors of the domain are raised as they are; the interceptor makes statuses of them.
 
-    Streams end once `draining` is set.
+    Sweeps end once `draining` is set: they go on elsewhere.
     """
 
     def __init__(self, estimator: Estimator, draining: asyncio.Event) -> None:
@@ -146,3 +148,9 @@ class EstimatorServicer(estimator_service_pb2_grpc.EstimatorServiceServicer):
     ) -> AsyncIterator[sweep_pb2.StreamSweepResponse]:
         """Prompts at every point of a sweep, as columns."""
         return sweep_responses(self._estimator, sweep.sweep_request_from_proto(request), self._draining)
+
+    def EstimateSchedule(
+        self, request: schedule_pb2.EstimateScheduleRequest, _context: Context
+    ) -> AsyncIterator[schedule_pb2.EstimateScheduleResponse]:
+        """The passes that an engine makes of requests, then what follows from them."""
+        return schedule_responses(self._estimator, request)

@@ -9,15 +9,29 @@ from contextlib import contextmanager
 import duckdb
 
 from ingest_service.core.measured import MeasuredRecords
-from ingest_service.core.page_token import PagePosition, decode_page_token, encode_page_token
+from ingest_service.core.page_token import (
+    PagePosition,
+    decode_page_token,
+    decode_record_token,
+    encode_page_token,
+    encode_record_token,
+    next_record_position,
+)
 from ingest_service.store.condition import StoreCondition
 from ingest_service.store.database import broken_store_error, closed_store_error
-from ingest_service.store.record_tables import COLLECTIVE_RESULTS, METRIC_AGGREGATES, REQUEST_RECORDS, TRAINING_STEPS
+from ingest_service.store.record_tables import (
+    COLLECTIVE_RESULTS,
+    METRIC_AGGREGATES,
+    REQUEST_RECORDS,
+    TRAINING_STEPS,
+    select_request_records,
+)
 from ingest_service.store.run_commands import existing_run
 from ingest_service.store.run_table import count_rows, select_runs
 from ingest_service.store.transactions import BREAKING_ERRORS
 from linkbound.domain.errors import DeadlineExceededError
 from linkbound.domain.paging import Page, PageRequest
+from linkbound.domain.records import ListRequestRecordsRequest, RequestRecord
 from linkbound.domain.run import Run, RunDetails
 
 INTERRUPT_INTERVAL_SECONDS = 0.1
@@ -52,6 +66,24 @@ class Reader:
         last = runs[limit - 1]
         token = encode_page_token(PagePosition(create_time=last.create_time, run_id=last.run_id))
         return Page(entries=runs[:limit], next_page_token=token)
+
+    def list_request_records(
+        self, request: ListRequestRecordsRequest, limit_seconds: float | None = None
+    ) -> Page[RequestRecord]:
+        """One page of the request records of a run, by subject, round and position in the round.
+
+        Raises NotFoundError, InvalidArgumentError on `page_token`, and DeadlineExceededError where the query takes
+        longer than `limit_seconds`.
+        """
+        after = decode_record_token(request.page_token)
+        limit = request.effective_page_size
+        with self._snapshot() as cursor, _interrupted_after(cursor, limit_seconds):
+            existing_run(cursor, request.run)
+            records = select_request_records(cursor, request.run, request.subject, after, limit + 1)
+        if len(records) <= limit:
+            return Page(entries=records)
+        page = records[:limit]
+        return Page(entries=page, next_page_token=encode_record_token(next_record_position(page, after)))
 
     def read_measured(self, run_id: str, limit_seconds: float | None = None) -> tuple[Run, MeasuredRecords]:
         """A run with its prediction, and everything measured in it.

@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 from attrs import frozen
 
+from ingest_service.core.page_token import RecordPosition
 from ingest_service.store.arrow_rows import arrow_table
 from ingest_service.store.queries import select, select_number
 from linkbound.domain.collective import CollectiveKind
@@ -181,6 +182,32 @@ _TABLE_OF_RECORD: dict[type[Record], RecordTable[Any]] = {
     CollectiveResult: COLLECTIVE_RESULTS,
     TrainingStep: TRAINING_STEPS,
 }
+
+
+def select_request_records(
+    connection: duckdb.DuckDBPyConnection, run_id: str, subject: str, after: RecordPosition | None, limit: int
+) -> tuple[RequestRecord, ...]:
+    """Up to `limit` request records of a run, those behind `after`, of `subject` alone where it is not empty.
+
+    By subject, round and position in the round; those that agree in them in the order in which they were stored.
+    """
+    conditions = ["run_id = ?"]
+    parameters: list[object] = [run_id]
+    if subject:
+        conditions.append("subject = ?")
+        parameters.append(subject)
+    if after is not None:
+        conditions.append("(subject, round_index, request_index) >= (?, ?, ?)")
+        parameters += [after.subject, after.round_index, after.request_index]
+    # Those at the position itself come first, and are passed over.
+    passed_count = 0 if after is None else after.passed_count
+    rows = select(
+        connection,
+        f"SELECT {', '.join(_REQUEST_NAMES)} FROM {REQUEST_RECORDS.name} WHERE {' AND '.join(conditions)}"
+        " ORDER BY subject, round_index, request_index, rowid LIMIT ? OFFSET ?",
+        [*parameters, limit, passed_count],
+    )
+    return tuple(map(REQUEST_RECORDS.from_row, rows))
 
 
 def table_of(request: AppendRequest) -> RecordTable[Any]:

@@ -8,6 +8,8 @@ import pytest
 from attrs import evolve
 
 from linkbound import (
+    BurstPoint,
+    BurstTable,
     CollectiveAlgorithm,
     CollectiveKind,
     CollectivePoint,
@@ -16,6 +18,9 @@ from linkbound import (
     DecodeRequest,
     DecodeWorkload,
     EmulatedLink,
+    EnginePoint,
+    EngineRequest,
+    EngineTable,
     Error,
     ExpertParallelism,
     Link,
@@ -24,6 +29,7 @@ from linkbound import (
     ParallelLayout,
     PrefillRequest,
     PrefillWorkload,
+    SchedulerSettings,
     SweepAxis,
     SweepRange,
     SweepVariable,
@@ -134,7 +140,53 @@ WITHIN_NODES: dict[str, Any] = {"ranks_per_node": 2, "inner_link": "450GB/s"}
 EXPERTS: dict[str, Any] = {"data_parallel_size": 8, "expert_parallelism": ExpertParallelism.ALL_TO_ALL}
 NODES: dict[str, Any] = {"model": "llama-3.1-70b", "node_count": 4, "link": "100g", "prompt_tokens": 4096}
 
+SCHEDULER = SchedulerSettings(
+    engine="vllm-0.32", max_num_batched_tokens=4096, long_prefill_token_threshold=2048, max_num_seqs=8
+)
+ASKED = [EngineRequest(prompt_tokens=8192, output_tokens=100), EngineRequest(prompt_tokens=3000, output_tokens=1)]
+IN_TURN = [EngineRequest(prompt_tokens=4096, output_tokens=9, arrival_seconds=seconds) for seconds in (0.0, 0.5, 30.0)]
+SPARK = "glm-5.3-dgx-spark-8-200g"
+ENGINE = EngineTable(
+    model="glm-5.3",
+    layout=ParallelLayout(tensor_parallel_size=8),
+    link=FAST,
+    scheduler=SCHEDULER,
+    points=(
+        EnginePoint(label="one", requests=tuple(ASKED[:1]), ttft_seconds=(6.4,), output_tokens_per_second=20.0),
+        EnginePoint(label="two", requests=tuple(ASKED), last_ttft_seconds=9.5, mean_ttft_seconds=8.0),
+        EnginePoint(
+            label="long", requests=(EngineRequest(prompt_tokens=65536, output_tokens=9),), ttft_seconds=(56.0,)
+        ),
+    ),
+)
+BURSTS = BurstTable(
+    points=(BurstPoint(message_bytes=5 * 10**7, least_bits_per_second=10**11, largest_bits_per_second=10**11),)
+)
+OVER: dict[str, Any] = {"model": "glm-5.3", "layout": ParallelLayout(tensor_parallel_size=8), "link": "200g"}
+TIGHT = evolve(SCHEDULER, kv_block_count=700)
+
 GOOD = [
+    call("estimate_schedule", ASKED, scheduler=SCHEDULER),
+    call("estimate_schedule", [evolve(ASKED[0], arrival_pass=number) for number in (0, 7, 500)], scheduler=TIGHT),
+    call(
+        "estimate_schedule",
+        [EngineRequest(prompt_tokens=5, output_tokens=1 + index) for index in range(900)],
+        scheduler=SchedulerSettings(
+            max_num_batched_tokens=10**6, draft_token_count=2, accepted_draft_tokens_per_pass=0.1
+        ),
+    ),
+    call("estimate_schedule", ASKED, scheduler=SCHEDULER, **OVER),
+    call("estimate_schedule", ASKED, scheduler=SCHEDULER, **OVER, to_link="109g", collective_table=TIMES),
+    call("estimate_schedule", ASKED, scheduler=SCHEDULER, **{**OVER, "model": ""}, model_config_json=CONFIG),
+    call("estimate_schedule", ASKED * 2, engine_calibration=SPARK, to_link="109g", arrivals_may_split=True),
+    call("estimate_schedule", ASKED, engine_calibration=f"engineCalibrations/{SPARK}", scheduler=TIGHT),
+    call("estimate_schedule", IN_TURN, engine_table=ENGINE, to_link=REFINED, to_bursts=BURSTS),
+    call("estimate_schedule", ASKED, engine_table=ENGINE, layout=ParallelLayout(tensor_parallel_size=4)),
+    call("fit_engine_calibration", ENGINE),
+    call("fit_engine_calibration", ENGINE, sources=["a rack"]),
+    call("list_engine_calibrations"),
+    call("get_engine_calibration", SPARK),
+    call("get_engine_calibration", f"engineCalibrations/{SPARK}"),
     call("estimate_prefill", **PREFILL),
     call("estimate_prefill", **PREFILL, to_link="109g", baseline_ttft_seconds=6.36, max_num_batched_tokens=4096),
     call("estimate_prefill", **{**PREFILL, "link": REFINED}, to_link=REFINED, request_count=4),
@@ -254,9 +306,46 @@ GOOD = [
 ]
 
 STRANGE_AXIS = SweepAxis(variable=SweepVariable.UNKNOWN, values=())
-NUMBERS = [0, -1, 10**18, 2**70, math.nan, math.inf, "8", None, True, 1.5]
+NUMBERS: list[Any] = [0, -1, 10**18, 2**70, math.nan, math.inf, "8", None, True, 1.5]
 
 BAD = [
+    *(
+        call("estimate_schedule", [evolve(ASKED[0], prompt_tokens=number)], scheduler=SCHEDULER)
+        for number in [*NUMBERS, 10**9 + 1]
+    ),
+    *(call("estimate_schedule", requests, scheduler=SCHEDULER) for requests in [[], None, [PROMPTS], ASKED * 5001]),
+    *(
+        call("estimate_schedule", ASKED, scheduler=evolve(SCHEDULER, max_num_batched_tokens=number))
+        for number in NUMBERS
+    ),
+    call("estimate_schedule", ASKED),
+    call("estimate_schedule", ASKED, scheduler=evolve(SCHEDULER, engine="vllm-9")),
+    call("estimate_schedule", ASKED, scheduler=evolve(SCHEDULER, draft_token_count=4)),
+    call("estimate_schedule", ASKED, scheduler=evolve(SCHEDULER, max_model_len=3000)),
+    call("estimate_schedule", ASKED, scheduler=evolve(SCHEDULER, kv_block_count=100)),
+    call("estimate_schedule", ASKED, scheduler=SCHEDULER, link="200g"),
+    call("estimate_schedule", ASKED, scheduler=SCHEDULER, model="glm-5.3"),
+    call("estimate_schedule", ASKED, scheduler=SCHEDULER, **{**OVER, "model": "glm-5.4"}),
+    call("estimate_schedule", ASKED, scheduler=SCHEDULER, **{**OVER, "link": "fast"}, to_link="faster"),
+    call("estimate_schedule", ASKED, scheduler=SCHEDULER, **OVER, calibration="no-such"),
+    call("estimate_schedule", ASKED, scheduler=SCHEDULER, **{**OVER, "layout": ParallelLayout(tensor_parallel_size=7)}),
+    call("estimate_schedule", IN_TURN, scheduler=SCHEDULER, **OVER),
+    call("estimate_schedule", IN_TURN[::-1], engine_table=ENGINE),
+    call("estimate_schedule", ASKED, engine_calibration="glm-5.3-dgx-spark-9"),
+    call("estimate_schedule", ASKED, engine_calibration=SPARK, engine_table=ENGINE),
+    call("estimate_schedule", ASKED, engine_calibration=SPARK, model="qwen3-32b"),
+    call("estimate_schedule", ASKED, engine_calibration=SPARK, to_bursts=BURSTS),
+    call("estimate_schedule", ASKED, engine_table=evolve(ENGINE, model="glm-5.4")),
+    call("estimate_schedule", ASKED, engine_table=evolve(ENGINE, model="", model_config_json="[]")),
+    call("estimate_schedule", ASKED, engine_table=evolve(ENGINE, link=Link(line_rate_bits_per_second=10**6))),
+    call("estimate_schedule", ASKED, engine_table=evolve(ENGINE, points=())),
+    call("estimate_schedule", ASKED, engine_table=evolve(ENGINE, points=ENGINE.points * 2)),
+    *(call("fit_engine_calibration", table) for table in [None, evolve(ENGINE, points=()), evolve(ENGINE, model="")]),
+    call("fit_engine_calibration", ENGINE, engine_calibration="Rack 7"),
+    call("fit_engine_calibration", ENGINE, sources=[""]),
+    call("fit_engine_calibration", evolve(ENGINE, link=Link(line_rate_bits_per_second=10**6))),
+    call("fit_engine_calibration", evolve(ENGINE, layout=ParallelLayout(tensor_parallel_size=1, data_parallel_size=8))),
+    *(call("get_engine_calibration", name) for name in ["glm-5.3-dgx-spark", "", "Rack 7", 5]),
     *(call("estimate_prefill", **{**PREFILL, "prompt_tokens": number}) for number in NUMBERS),
     *(call("estimate_prefill", **{**PREFILL, "tensor_parallel_size": number}) for number in [*NUMBERS, 7, 3]),
     *(call("estimate_prefill", **PREFILL, baseline_ttft_seconds=number) for number in [0, -1.0, math.nan, 1e18, 0.001]),

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from linkbound import (
     Baseline,
@@ -107,6 +108,11 @@ LIFE = [
     call("compare_run", "predicted"),
     call("compare_run", "study-109g"),
     call("compare_run", "missing"),
+    call("list_request_records", "predicted"),
+    call("list_request_records", "runs/predicted", subject="P1"),
+    call("list_request_records", "predicted", subject="P2"),
+    call("list_request_records", "study-109g"),
+    call("list_request_records", "missing"),
     call("seal_run", "predicted", expected_row_count=5),
     call("seal_run", "predicted", expected_row_count=9),
     call("seal_run", "predicted"),
@@ -123,7 +129,7 @@ LONG = "x" * 2000
 BAD = [
     *(
         call(method, run)
-        for method in ("get_run", "seal_run", "delete_run", "compare_run")
+        for method in ("get_run", "seal_run", "delete_run", "compare_run", "list_request_records")
         for run in ("", "R 1", "\ud800")
     ),
     call("create_run", "R1", display_name="a\tb", source=LONG, settings={"": "", "k": LONG * 3}),
@@ -141,6 +147,8 @@ BAD = [
         ),
     ),
     call("seal_run", "r1", expected_row_count=-1),
+    call("list_request_records", "R 1", subject="x" * 129),
+    call("list_request_records", "r1", subject="a\tb"),
     *(append("r1", "w1", number, STEPS) for number in (0, -1, 2**63, 1.0, None)),
     append("r1", "w 1", 1, STEPS),
     append("r1", "w1", 1, []),
@@ -195,3 +203,13 @@ def test_lists_page_by_themselves(ingest_caller: Callable[[str], Caller], kind: 
     for run in ids:
         assert not isinstance(caller.ask(call("create_run", run)), Failure)
     assert sorted(run.run_id for run in caller.ask(call("list_runs"))) == ids
+
+
+@pytest.mark.parametrize("kind", ["blocking-local", *KINDS])
+def test_records_page_by_themselves(ingest_caller: Callable[[str], Caller], kind: str) -> None:
+    caller = ingest_caller(kind)
+    caller.ask(call("create_run", "r1"))
+    records = [evolve(REQUESTS[0], subject=subject, request_index=index) for subject in "ba" for index in range(1100)]
+    assert caller.ask(append("r1", "w1", 1, records)) == 1
+    assert caller.ask(call("list_request_records", "r1")) == records[1100:] + records[:1100]
+    assert caller.ask(call("list_request_records", "r1", subject="b")) == records[:1100]

@@ -21,7 +21,14 @@ from tests.congruence.servers import ServerThread, estimator_server
 from tests.unit.architecture.configs import SMALL
 
 CONFIG = json.dumps(SMALL)
-LISTS = {"models": "list_models", "calibrations": "list_calibrations"}
+LISTS = {
+    "models": "list_models",
+    "calibrations": "list_calibrations",
+    "engine_calibrations": "list_engine_calibrations",
+}
+"""Folders of the catalogue that users can add to."""
+NAMES = {"engine_calibrations": "engineCalibrations"}
+"""What entries are named by where that is not the folder."""
 KINDS = ["blocking-local", "blocking-remote", "async-local", "async-remote"]
 
 
@@ -80,7 +87,7 @@ def test_a_broken_file_is_skipped_and_told(
     assert {entry.display_name for entry in entries if kind == "models"} >= ({"mine"} if kind == "models" else set())
     assert [entry for entry in entries if entry in known] == known
     (told,) = unreadable
-    assert told.name == f"{kind}/broken"
+    assert told.name == f"{NAMES.get(kind, kind)}/broken"
     assert str(data / CATALOG_DIRECTORY_NAME / kind / "broken.toml") in told.problem
     assert "line 1, column 1" in told.problem
 

@@ -21,7 +21,16 @@ PAIRS = [
     (IngestClient, AsyncIngestClient),
     (SampleWriter, AsyncSampleWriter),
 ]
-NOT_AWAITED = {"list_models", "list_calibrations", "list_hardware", "list_runs", "sample_writer", "stream_sweep"}
+NOT_AWAITED = {
+    "list_models",
+    "list_calibrations",
+    "list_engine_calibrations",
+    "list_hardware",
+    "list_request_records",
+    "list_runs",
+    "sample_writer",
+    "stream_sweep",
+}
 DIFFERENT_SENTENCES = {
     "sample_writer": [
         (

@@ -49,6 +49,10 @@ WITHOUT_UNIT: dict[str, str] = {
     "linkbound.estimator.v1.CacheGroup.values_per_token": "a count of values, named by its denominator",
     "linkbound.estimator.v1.Collective.width": "values of one row; the comment says so",
     "linkbound.estimator.v1.EstimateDecodeResponse.rows_per_pass": "a count of rows, named by its denominator",
+    "linkbound.estimator.v1.EngineResidual.request": AN_ORDINAL,
+    "linkbound.estimator.v1.PassShare.request": AN_ORDINAL,
+    "linkbound.estimator.v1.RequestTimes.request": AN_ORDINAL,
+    "linkbound.estimator.v1.SchedulePass.repeat": "a count of passes, by the word of the command's JSON",
     "linkbound.ingest.v1.StreamOpened.max_in_flight_batches": "a count of batches, named as such limits are",
 }
 WORDS_WITHOUT_UNIT = {
@@ -62,6 +66,12 @@ WORDS_WITHOUT_UNIT = {
     "passes_in_flight": "a count of passes",
     "cache_bytes_read_per_rank": "bytes; what is read of them stands behind the unit",
     "vocabulary_size": THE_FIELD,
+    "long_prefill_token_threshold": THE_FIELD,
+    "max_num_seqs": THE_FIELD,
+    "max_model_len": THE_FIELD,
+    "arrival_pass": AN_ORDINAL,
+    "first_token_pass": AN_ORDINAL,
+    "last_token_pass": AN_ORDINAL,
     "page_size": "the word of paging; the comment says what is counted",
     "sequence_number": AN_ORDINAL,
     "committed_sequence_number": AN_ORDINAL,

@@ -19,6 +19,8 @@ LIKELY_NAMES = {
     "model": ("glm-5.3", "models/qwen3-32b", "llama-3.1-70b", "gpt-oss-120b"),
     "hardware": ("dgx-spark", "hardware/h100-sxm", ""),
     "calibration": ("", "calibrations/dgx-spark-pair", "dgx-spark-4-ring"),
+    "engine_calibration": ("", "glm-5.3-dgx-spark-8-200g", "engineCalibrations/glm-5.3-dgx-spark-8-109g"),
+    "engine": ("", "vllm-0.32", "vllm-0.30"),
     "switch": ("", "crs804", "switches/sn5600"),
     "nic": ("", "dgx-spark"),
     "model_config_json": ("",),
@@ -26,6 +28,15 @@ LIKELY_NAMES = {
     "page_token": ("",),
     "run": ("a", "runs/b"),
 }
+ALTERNATIVES = (
+    ("model", "model_config_json"),
+    ("calibration", "collective_table"),
+    ("engine_calibration", "engine_table"),
+    ("arrival_pass", "arrival_seconds"),
+    ("ttft_seconds", "last_ttft_seconds"),
+    ("ttft_seconds", "mean_ttft_seconds"),
+)
+"""Fields of which a message that means something has one."""
 LIKELY_WHOLES = (1, 1, 2, 2, 4, 8, 16)
 LIKELY_BY_UNIT = {"tokens": (1, 512, 8192, 10**6), "bytes": (1, 2, 1024, 4096, 10**9), "second": (10**9, 10**11)}
 ABSURD_TEXTS = ("", "\x00", "é" * 40, "x" * 5000, "nothing-like-it", '{"hidden_size": 1e999}', "[" * 3000)
@@ -38,6 +49,11 @@ ABSURD_REALS = (0.0, -1.0, 5e-324, 1e308, math.inf, -math.inf, math.nan)
 def random_message(kind: type[Message], source: Random) -> Message:
     """A message of `kind`, its fields and those of the messages in it set at random."""
     return _message(kind, source, source.choice(ABSURD_SHARES), 0)
+
+
+def random_value(field: Any, source: Random) -> Any:
+    """A value of a field that holds no message, likely or absurd."""
+    return _value(field, source, source.choice(ABSURD_SHARES), LARGEST_DEPTH)
 
 
 def _message(kind: type[Message], source: Random, absurd_share: float, depth: int) -> Message:
@@ -56,7 +72,16 @@ def _message(kind: type[Message], source: Random, absurd_share: float, depth: in
             getattr(message, field.name).CopyFrom(_value(field, source, absurd_share, depth))
         else:
             setattr(message, field.name, _value(field, source, absurd_share, depth))
+    if source.random() >= absurd_share:
+        _choose_alternatives(message, source)
     return message
+
+
+def _choose_alternatives(message: Message, source: Random) -> None:
+    names = set(message.DESCRIPTOR.fields_by_name)
+    for alternatives in ALTERNATIVES:
+        if names.issuperset(alternatives):
+            message.ClearField(source.choice(alternatives))
 
 
 def _value(field: Any, source: Random, absurd_share: float, depth: int) -> Any:

@@ -12,6 +12,7 @@ from attrs import evolve
 from estimator_service.core.engine_times.comparison import ChangeRow, change_rows
 from estimator_service.core.engine_times.fit import fit_engine
 from linkbound.domain.engine import EngineCalibration, EngineMetric, EngineTermKind
+from tests.golden.engine_accuracy import STUDY_BOUNDS_SECONDS
 from tests.golden.engine_tables import MeasuredEngine, measured_engine
 
 STUDY = measured_engine("engine_study.toml")
@@ -119,10 +120,9 @@ def test_what_the_schedule_and_the_sizes_do_not_explain_is_a_miss(
 
 def test_the_bound_beside_each_row_is_the_studys_own() -> None:
     """Section 8.4; ours counts the rows that generate beside the prompts, and logits."""
-    printed = {"P1": 0.12, "P2": 0.92, "P3": 3.69, "P4": 3.69, "P5": 7.39, "P6": 7.39}
     for found in ROWS:
         if found.metric is not MEAN:
-            assert found.bound_seconds == pytest.approx(printed[found.label], abs=0.012)
+            assert found.bound_seconds == pytest.approx(STUDY_BOUNDS_SECONDS[found.label], abs=0.012)
 
 
 def test_ttfts_over_the_emulated_link() -> None:

@@ -45,7 +45,7 @@ from linkbound.domain.records import (
 from linkbound.domain.run import CreateRunRequest, RunRequest, RunRowCounts, RunState, SealRunRequest, Setting
 from linkbound.ingest.v1.ingest_service_pb2 import AppendRequestRecordsRequest
 from linkbound.ingest.v1.ingest_service_pb2_grpc import IngestServiceStub
-from linkbound.ingest.v1.query_service_pb2 import CompareRunRequest
+from linkbound.ingest.v1.query_service_pb2 import CompareRunRequest, ListRequestRecordsRequest
 from linkbound.ingest.v1.query_service_pb2_grpc import QueryServiceStub, add_QueryServiceServicer_to_server
 from linkbound.ingest.v1.run_service_pb2 import (
     CreateRunRequest as CreateRunMessage,
@@ -318,7 +318,7 @@ async def test_a_second_server_on_the_same_port_does_not_start(tmp_path: Path, s
     assert str(server.port) in caught.value.message
 
 
-async def test_a_comparison_ends_at_its_limit(tmp_path: Path) -> None:
+async def test_a_query_ends_at_its_limit(tmp_path: Path) -> None:
     with Ingest.open(StoreSettings(path=tmp_path / "linkbound.duckdb")) as ingest:
         threads = StoreThreads()
         # The limit is over before the thread that asks the store can answer.
@@ -328,10 +328,14 @@ async def test_a_comparison_ends_at_its_limit(tmp_path: Path) -> None:
         )
         async with service_server(binding) as server, server.channel() as channel:
             queries: QueryServiceAsyncStub = QueryServiceStub(channel)
-            error = await error_of(queries.CompareRun(CompareRunRequest(run="study")))
+            errors = [
+                await error_of(queries.CompareRun(CompareRunRequest(run="study"))),
+                await error_of(queries.ListRequestRecords(ListRequestRecordsRequest(run="study"))),
+            ]
         await threads.close()
-    assert isinstance(error, DeadlineExceededError)
-    assert error.metadata["run"] == "study"
+    assert [type(error) for error in errors] == [DeadlineExceededError] * 2
+    assert [error.metadata["run"] for error in errors] == ["study"] * 2
+    assert errors[1].message == "the list of the records of run study took longer than 0 s"
 
 
 class LateContext:

@@ -14,6 +14,7 @@ from linkbound.domain.estimate import Basis, Constraint, Effect, Estimate
 from linkbound.domain.metric import Metric, Spread
 from linkbound.domain.paging import PageRequest
 from linkbound.domain.prediction import Baseline, PredictedValue, Prediction, TransferModel
+from linkbound.domain.records import ListRequestRecordsRequest, RequestRecord
 from linkbound.domain.run import CreateRunRequest, RunRowCounts, RunState, SealRunRequest, Setting
 from tests.integration.store_content import (
     RUN,
@@ -163,6 +164,7 @@ def test_an_unknown_run_names_the_near_ones(ingest: Ingest, asked: str, near: tu
         lambda: ingest.delete_run(asked),
         lambda: ingest.seal_run(SealRunRequest(run=asked)),
         lambda: ingest.compare_run(asked),
+        lambda: ingest.list_request_records(ListRequestRecordsRequest(run=asked)),
         lambda: ingest.append(appended(1, run=asked)).result(),
         lambda: ingest.open_stream(stream(run=asked)),
     ):
@@ -226,6 +228,47 @@ def test_no_runs_are_an_empty_page(ingest: Ingest) -> None:
 def test_a_foreign_page_token_is_refused(ingest: Ingest) -> None:
     with pytest.raises(InvalidArgumentError) as caught:
         ingest.list_runs(PageRequest(page_token="nonsense"))
+    assert caught.value.field_violations[0].field == "page_token"
+
+
+def listed_by_pages(ingest: Ingest, page_size: int, subject: str = "") -> list[RequestRecord]:
+    found: list[RequestRecord] = []
+    token = ""
+    while True:
+        request = ListRequestRecordsRequest(run=RUN, subject=subject, page_size=page_size, page_token=token)
+        page = ingest.list_request_records(request)
+        assert len(page.entries) <= page_size
+        found += page.entries
+        token = page.next_page_token
+        if not token:
+            return found
+
+
+@pytest.mark.parametrize("page_size", [1, 2, 3, 4, 7, 1000])
+def test_records_are_listed_in_their_order_page_by_page(ingest: Ingest, page_size: int) -> None:
+    with_run(with_run(ingest), "other")
+    keys = [("P2", 0, 0), ("P1", 1, 0), ("P1", -1, 0), ("P1", 0, 1), ("P1", 0, 0)]
+    records = [
+        attrs.evolve(request_record(subject), round_index=round_index, request_index=request_index)
+        for subject, round_index, request_index in keys
+    ]
+    # One of them four times more: three by the same writer, and all told apart by what they hold.
+    again = [attrs.evolve(records[3], prompt_tokens=index + 1) for index in range(4)]
+    ingest.append(appended(1, *records, *again[:3])).result()
+    ingest.append(attrs.evolve(appended(1, again[3]), writer_id="a-writer")).result()
+    ingest.append(appended(1, request_record(), run="other")).result()
+    expected = [records[2], records[4], records[3], *again, records[1], records[0]]
+    assert listed_by_pages(ingest, page_size) == expected
+    assert listed_by_pages(ingest, page_size, "P1") == expected[:-1]
+    assert listed_by_pages(ingest, page_size, "P2") == expected[-1:]
+    assert listed_by_pages(ingest, page_size, "P3") == []
+
+
+def test_a_token_of_runs_is_none_of_records(ingest: Ingest) -> None:
+    with_run(with_run(ingest), "other")
+    token = ingest.list_runs(PageRequest(page_size=1)).next_page_token
+    with pytest.raises(InvalidArgumentError) as caught:
+        ingest.list_request_records(ListRequestRecordsRequest(run=RUN, page_token=token))
     assert caught.value.field_violations[0].field == "page_token"
 
 

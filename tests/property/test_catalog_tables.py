@@ -10,8 +10,8 @@ from estimator_service.architecture.ranges import indexes_of, is_ranges, ranges_
 from estimator_service.catalog.directory import SHIPPED_DIRECTORY
 from estimator_service.catalog.files import read_table
 from estimator_service.catalog.model_files import ModelFile, model_text
-from estimator_service.catalog.tables import from_table, to_table
 from estimator_service.catalog.toml_text import toml_text
+from linkbound.importers.tables import from_table, to_table
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 KEYS = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)

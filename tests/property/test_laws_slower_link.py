@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from estimator_service.core.layouts.comparison import prompts_on
 from estimator_service.core.layouts.load import FabricLoad, decode_rows, fabric_load, prefill_rows
 from estimator_service.core.layouts.rows import stage_kinds
 from linkbound.domain.calibration import CollectivePoint, CollectiveTable
@@ -276,7 +277,8 @@ def test_every_option(request: LayoutRecommendationRequest, rates: list[int]) ->
     for option in ESTIMATOR.recommend_layout(asked).options:
         assert option.extra_ttft_seconds.lower == 0
         assert option.extra_ttft_seconds.upper is not None
-        # No stage sends more than the busiest; an instance of one stage sends what its rank does.
-        stages = option.layout.pipeline_parallel_size
-        term = term_seconds(stages * (option.sent_bytes_per_rank + HALF_BYTE), slow, fast)
-        assert option.extra_ttft_seconds.upper <= term * (1 + FLOAT)
+        load = load_of(prompts_on(option.layout, asked.workload, 1)).outer
+        assert option.extra_ttft_seconds.upper == pytest.approx(term_seconds(load.sequential_bytes, slow, fast))
+        # An instance of one stage sends what its rank does, and no stage of a pipeline more than the busiest.
+        assert abs(load.busiest_bytes - option.sent_bytes_per_rank) <= HALF_BYTE
+        assert load.sequential_bytes <= option.layout.pipeline_parallel_size * load.busiest_bytes * (1 + FLOAT)

@@ -97,6 +97,41 @@ def test_layout_comparison(request: LayoutComparisonRequest) -> None:
         assert all(answer.layouts[index].feasible is not False for index in chosen)
 
 
+@given(comparison_requests())
+def test_floors_of_a_comparison_are_those_of_single_estimates(request: LayoutComparisonRequest) -> None:
+    asked = request.workload
+    for one in ESTIMATOR.compare_layouts(request).layouts:
+        layout = one.layout
+        together = -(-asked.request_count // one.passes_in_flight)
+        for compared, request_count in ((one.pass_seconds, together), (one.single_pass_seconds, 1)):
+            workload = DecodeWorkload(
+                model=asked.model,
+                hardware=asked.hardware,
+                request_count=request_count,
+                draft_token_count=request.draft_token_count,
+                context_tokens=asked.prompt_tokens,
+                tensor_parallel_size=layout.tensor_parallel_size,
+                pipeline_parallel_size=layout.pipeline_parallel_size,
+                data_parallel_size=layout.data_parallel_size,
+                expert_parallelism=layout.expert_parallelism,
+                ranks_per_node=layout.ranks_per_node,
+            )
+            single = DecodeRequest(
+                workload=workload,
+                link=request.link,
+                inner_link=request.inner_link if layout.ranks_per_node > 1 else None,
+                collective_table=request.collective_table,
+                calibration=request.calibration,
+            )
+            try:
+                alone = ESTIMATOR.estimate_decode(single).pass_seconds
+            except InvalidArgumentError:
+                # A layout that the model cannot be cut to is compared, and says why it cannot be run.
+                assert one.feasible is False
+                continue
+            assert compared == alone
+
+
 @given(recommendation_requests())
 def test_recommendation(request: LayoutRecommendationRequest) -> None:
     answer = ESTIMATOR.recommend_layout(request)

@@ -30,6 +30,15 @@ from linkbound.domain.catalog import (
 from linkbound.domain.cluster_workload import ClusterWorkload
 from linkbound.domain.collective_estimate import CollectiveRequest
 from linkbound.domain.decode import DecodeRequest
+from linkbound.domain.engine import (
+    BurstPoint,
+    BurstTable,
+    EnginePoint,
+    EngineRequest,
+    EngineTable,
+    FitEngineCalibrationRequest,
+    SchedulerSettings,
+)
 from linkbound.domain.estimate import Estimate
 from linkbound.domain.layout import ParallelLayout
 from linkbound.domain.layout_comparison import LayoutComparisonRequest
@@ -42,9 +51,10 @@ from linkbound.domain.paging import Page, PageRequest, UnreadableEntry
 from linkbound.domain.planning import PlanRequest, SlowestLinkRequest
 from linkbound.domain.prediction import Baseline, PredictedValue, Prediction, TransferModel
 from linkbound.domain.prefill import PrefillRequest
-from linkbound.domain.records import AppendRequest
+from linkbound.domain.records import AppendRequest, ListRequestRecordsRequest, RequestRecord
 from linkbound.domain.run import CreateRunRequest, Run, RunRequest, SealRunRequest, Setting
 from linkbound.domain.samples import OpenStreamRequest, SampleBatch, SampleColumns, SeriesDescriptor
+from linkbound.domain.schedule import ScheduleRequest
 from linkbound.domain.sizing import SizeClusterRequest
 from linkbound.domain.sweep import SweepAxis, SweepColumns, SweepRange, SweepRequest
 from linkbound.domain.tp_projection import TpProjectionRequest
@@ -55,6 +65,16 @@ from tests.strategies.collectives import (
     collective_requests,
     collective_tables,
     fit_calibration_requests,
+)
+from tests.strategies.engine import (
+    burst_points,
+    burst_tables,
+    engine_points,
+    engine_requests,
+    engine_tables,
+    fit_engine_calibration_requests,
+    schedule_requests,
+    scheduler_settings,
 )
 from tests.strategies.estimator import (
     cache_groups,
@@ -75,6 +95,7 @@ from tests.strategies.ingest import (
     RECORDS,
     append_requests,
     create_run_requests,
+    list_request_records_requests,
     open_stream_requests,
     sample_batches,
     sample_columns,
@@ -103,6 +124,8 @@ OWN: dict[type, Callable[[Fill], Strategy]] = {
     **RECORDS,
     AppendRequest: append_requests,
     Baseline: baselines,
+    BurstPoint: burst_points,
+    BurstTable: burst_tables,
     Collective: collectives,
     CollectivePoint: collective_points,
     CollectiveRequest: collective_requests,
@@ -111,8 +134,12 @@ OWN: dict[type, Callable[[Fill], Strategy]] = {
     DecodeRequest: decode_requests,
     DecodeWorkload: decode_workloads,
     EmulatedLink: emulated_links,
+    EnginePoint: engine_points,
+    EngineRequest: engine_requests,
+    EngineTable: engine_tables,
     Estimate: estimates,
     FitCalibrationRequest: fit_calibration_requests,
+    FitEngineCalibrationRequest: fit_engine_calibration_requests,
     CacheGroup: cache_groups,
     ParameterGroup: parameter_groups,
     ImportModelRequest: import_model_requests,
@@ -128,6 +155,7 @@ OWN: dict[type, Callable[[Fill], Strategy]] = {
     ModelRequest: lambda _fill: st.builds(ModelRequest, model=IDS),
     OpenStreamRequest: open_stream_requests,
     PageRequest: page_requests,
+    ListRequestRecordsRequest: list_request_records_requests,
     ParallelLayout: parallel_layouts,
     PlanRequest: plan_requests,
     PredictedValue: predicted_values,
@@ -137,6 +165,8 @@ OWN: dict[type, Callable[[Fill], Strategy]] = {
     RunRequest: lambda _fill: st.builds(RunRequest, run=IDS),
     SampleBatch: sample_batches,
     SampleColumns: sample_columns,
+    ScheduleRequest: schedule_requests,
+    SchedulerSettings: scheduler_settings,
     SealRunRequest: seal_run_requests,
     SeriesDescriptor: series,
     SizeClusterRequest: size_cluster_requests,
@@ -153,7 +183,10 @@ OWN: dict[type, Callable[[Fill], Strategy]] = {
 """Types whose rules, or whose columns, a value drawn by type alone would not keep."""
 
 
-RESOURCE_FIELDS = {"model", "run", "run_id", "model_id", "hardware_id", "switch", "calibration_id"}
+RESOURCE_FIELDS = {
+    *("model", "run", "run_id", "model_id", "hardware_id", "switch"),
+    *("calibration_id", "engine_calibration_id"),
+}
 """Text fields that hold the id of a resource."""
 
 
@@ -176,9 +209,9 @@ def _of_generic_type(fill: Fill, hint: Any, descriptor: Descriptor | None) -> St
         return tuples_of(fill, of_type(fill, arguments[0], descriptor))
     if origin is Page:
         entries = tuples_of(fill, of_type(fill, arguments[0], None))
-        # Runs are rows of a store: none of them is a file that can be broken.
+        # Runs and records are rows of a store: none of them is a file that can be broken.
         of_files = tuples_of(fill, of_class(fill, UnreadableEntry, None))
-        unreadable = st.just(()) if arguments[0] is Run else of_files
+        unreadable = st.just(()) if arguments[0] in {Run, RequestRecord} else of_files
         return st.builds(Page, entries=entries, next_page_token=texts(fill), unreadable=unreadable)
     kinds = [of_type(fill, argument, descriptor) for argument in arguments if argument is not type(None)]
     return maybe(fill, st.one_of(*kinds)) if type(None) in arguments else st.one_of(*kinds)

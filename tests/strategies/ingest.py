@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.metric import MEASURED_METRIC_OF_DIFFERENCE, Metric
-from linkbound.domain.records import AppendRequest, CollectiveResult, MetricAggregate, RequestRecord, TrainingStep
+from linkbound.domain.records import (
+    AppendRequest,
+    CollectiveResult,
+    ListRequestRecordsRequest,
+    MetricAggregate,
+    RequestRecord,
+    TrainingStep,
+)
 from linkbound.domain.run import CreateRunRequest, SealRunRequest, Setting
 from linkbound.domain.samples import OpenStreamRequest, SampleBatch, SampleColumns, SeriesDescriptor
 from tests.strategies.predictions import predictions, spreads
@@ -178,3 +185,13 @@ def sample_batches(fill: Fill) -> Strategy:
 
 def seal_run_requests(fill: Fill) -> Strategy:
     return st.builds(SealRunRequest, run=IDS, expected_row_count=maybe(fill, wholes(fill, 0, INT64[1])))
+
+
+def list_request_records_requests(fill: Fill) -> Strategy:
+    return st.builds(
+        ListRequestRecordsRequest,
+        run=IDS,
+        subject=texts(fill, 128),
+        page_size=wholes(fill, 0, INT32[1]),
+        page_token=texts(fill, 128),
+    )

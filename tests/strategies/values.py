@@ -62,7 +62,16 @@ def members(fill: Fill, kind: type[Enum], *refused: str) -> Strategy:
 def instants(fill: Fill) -> Strategy:
     # Without bounds: every instant that a datetime can hold.
     drawn = st.datetimes(timezones=st.just(UTC))
-    return drawn.filter(lambda instant: bool(instant.microsecond)) if fill is Fill.FULL else drawn
+    # A zero is how a field is left out, and second 0 of 1970 is the instant whose whole seconds are that.
+    return (
+        drawn.filter(lambda instant: bool(instant.microsecond) and not _is_second_zero(instant))
+        if fill is Fill.FULL
+        else drawn
+    )
+
+
+def _is_second_zero(instant: datetime) -> bool:
+    return instant.replace(microsecond=0) == datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def seconds(fill: Fill) -> Strategy:

@@ -13,6 +13,8 @@ from linkbound import (
     AsyncEstimatorClient,
     AsyncIngestClient,
     CollectiveKind,
+    EngineCalibration,
+    EngineRequest,
     Estimate,
     EstimatorClient,
     IngestClient,
@@ -21,13 +23,17 @@ from linkbound import (
     Model,
     PrefillEstimate,
     PrefillWorkload,
+    RequestRecord,
     Run,
     RunComparison,
     RunDetails,
     SampleColumns,
+    ScheduleEstimate,
+    SchedulerSettings,
     SeriesDescriptor,
     TrainingStep,
 )
+from linkbound.client.calibrate import calibrate_from_run, calibrate_from_run_async
 
 WORKLOAD = PrefillWorkload(model="glm-5.3", tensor_parallel_size=8, prompt_tokens=8192)
 
@@ -43,9 +49,16 @@ def blocking(client: EstimatorClient, ingest: IngestClient) -> None:
     assert_type(client.compare_links(workload=WORKLOAD, old_link="1g", new_link="2g"), LinkComparison)
     for model in client.list_models(timeout_seconds=timedelta(seconds=3)):
         assert_type(model, Model)
+    asked = [EngineRequest(prompt_tokens=1, output_tokens=1)]
+    schedule = client.estimate_schedule(asked, scheduler=SchedulerSettings(max_num_batched_tokens=1))
+    assert_type(schedule, ScheduleEstimate)
+    for calibration in client.list_engine_calibrations():
+        assert_type(calibration, EngineCalibration)
     assert_type(ingest.create_run("r"), Run)
     assert_type(ingest.get_run("r", timeout_seconds=None), RunDetails)
     assert_type(ingest.compare_run("r"), RunComparison)
+    assert_type(list(ingest.list_request_records("r", subject="s")), list[RequestRecord])
+    assert_type(calibrate_from_run(client, ingest, "r", link="200g", subjects=["s"]), EngineCalibration)
     steps = [TrainingStep(subject="s", node_count=1, step_seconds=1.0)]
     assert_type(ingest.append("r", writer_id="w", sequence_number=1, records=steps), int)
     with ingest.sample_writer("r", writer_id="w", series=[SeriesDescriptor(metric="m", node="n")]) as writer:
@@ -63,6 +76,7 @@ async def asynchronous(client: AsyncEstimatorClient, ingest: AsyncIngestClient) 
     async for model in client.list_models():
         assert_type(model, Model)
     assert_type(await ingest.compare_run("r"), RunComparison)
+    assert_type(await calibrate_from_run_async(client, ingest, "r", engine_calibration="e"), EngineCalibration)
     async with ingest.sample_writer("r", writer_id="w", series=[SeriesDescriptor(metric="m", node="n")]) as writer:
         await writer.write([SampleColumns(series_index=0, time_ns=(1,), value=(1,))])
         assert_type(writer.rejected, int)
@@ -78,6 +92,7 @@ async def mistakes(client: EstimatorClient, other: AsyncEstimatorClient) -> None
     await other.import_model(b"{}")  # type: ignore[arg-type]  # text
     client.estimate_collective(kind="all_reduce", rank_count=2, link="1g")  # type: ignore[arg-type]  # an enum
     client.estimate_collective(kind=CollectiveKind.ALL_REDUCE, rank_count=2, link=200)  # type: ignore[arg-type]
+    calibrate_from_run(client, IngestClient(), "r", lnik="200g")  # type: ignore[call-arg]  # misspelt
     client.get_model("m", timeout_seconds="5")  # type: ignore[arg-type]  # a number
     Link(line_rate_bits_per_second=1).line_rate_bits_per_second = 2  # type: ignore[misc]  # frozen
     _ = other.get_model("m").model_id  # type: ignore[attr-defined]  # not awaited

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
+from attrs import field, frozen
 
-from linkbound.cli.failures import USAGE, Failure
+from linkbound.cli.failures import USAGE, Failure, report
 from linkbound.domain.catalog import LARGEST_CONFIG_BYTES
-from linkbound.domain.quantisation_file import FILE_NAMES
+from linkbound.domain.quantisation_file import FILE_NAMES, names_quantisation, quantisation_in
 
 STANDARD_INPUT = "-"
 _BYTES_READ = LARGEST_CONFIG_BYTES + 1
@@ -25,12 +27,51 @@ def config_path(typed: str) -> str:
     return str(Path(typed) / CONFIG_NAME) if typed != STANDARD_INPUT and _is_folder(typed) else typed
 
 
-def quantisation_beside(config: str) -> str:
-    """The file in the folder of a `config.json` that says how the weights are quantised, as engines look for it."""
+@frozen
+class QuantisationBeside:
+    """The file beside a config that says how its weights are quantised, and its text; both empty without one."""
+
+    file: str = ""
+    text: str = field(default="", repr=False)
+
+
+def quantisation_beside(config: str, config_json: str, parameter: str) -> QuantisationBeside:
+    """The first file in the folder of a `config.json` that names a quantisation, as engines look for it.
+
+    One that names none is told and left aside. Raises Failure where one cannot be read, unless the config names its
+    quantisation itself, which goes first.
+    """
     path = Path(config)
     if config == STANDARD_INPUT or path.name != CONFIG_NAME:
-        return ""
-    return next((str(path.with_name(name)) for name in FILE_NAMES if path.with_name(name).is_file()), "")
+        return NOTHING_BESIDE
+    values = _json_of(config_json)
+    is_stated = isinstance(values, dict) and names_quantisation(values)
+    for beside in (str(path.with_name(name)) for name in FILE_NAMES if path.with_name(name).is_file()):
+        try:
+            text = read_config(beside, parameter)
+        except Failure:
+            if is_stated:
+                continue
+            raise
+        found = _json_of(text)
+        if isinstance(found, dict) and quantisation_in(found) is not None:
+            return QuantisationBeside(beside, text)
+        if found is not None:
+            report(f"{beside!a} names no quantisation, and is left aside")
+        elif not is_stated:
+            raise Failure(f"{parameter}: {beside!a} is not JSON", USAGE)
+    return NOTHING_BESIDE
+
+
+NOTHING_BESIDE = QuantisationBeside()
+
+
+def _json_of(text: str) -> object:
+    """What a text holds; None where it is not JSON."""
+    try:
+        return json.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError):
+        return None
 
 
 def _is_folder(typed: str) -> bool:

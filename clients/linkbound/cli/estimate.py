@@ -21,6 +21,7 @@ estimate = LazyGroup(
         "collective": LazyCommand(
             "linkbound.cli.estimate_collective:collective", "one all-reduce or another collective"
         ),
+        "schedule": LazyCommand("linkbound.cli.estimate_schedule:schedule", "an engine's passes and every first token"),
         "training": LazyCommand("linkbound.cli.estimate_training:training", "gradient exchange of a training step"),
     },
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import click
@@ -16,7 +17,7 @@ from linkbound.cli.output import print_message, print_text
 from linkbound.cli.params import REAL, TOKENS, WHOLE
 from linkbound.cli.table import pairs
 from linkbound.domain.decode import DecodeEstimate
-from linkbound.domain.estimate import Constraint, Effect
+from linkbound.domain.estimate import Constraint, Effect, Estimate
 from linkbound.domain.layout import layout_name
 from linkbound.domain.words import IF_OF_THE_DATA_TYPE
 
@@ -89,14 +90,21 @@ def decode(  # noqa: PLR0913 - one parameter for each option
 
 def _headline(answer: DecodeEstimate, hardware: str) -> str:
     about = f"{answer.request_count} x {answer.model} on {layout_name(answer.layout)}"
-    floor = f"a pass takes at least {text.seconds(answer.pass_seconds.lower)}{_floor(answer, hardware)}"
+    floor = f"a pass takes at least {text.seconds(answer.pass_seconds.lower)}{_memory_of(answer, hardware)}"
+    condition = text.if_open(is_open=_floor_rests_on_format(answer))
+    rate = text.bits_per_second(answer.link.effective_bits_per_second)
     if answer.extra_pass_seconds is None:
-        return f"{floor}: {about}, {text.bits_per_second(answer.link.effective_bits_per_second)}"
-    rates = text.bits_per_second(answer.link.effective_bits_per_second)
+        return f"{floor}{condition}: {about}, {rate}"
     if answer.to_link is not None:
-        rates += f" to {text.bits_per_second(answer.to_link.effective_bits_per_second)}"
-    change = text.change(answer.extra_pass_seconds, text.signed_seconds, answer.extra_pass_fraction)
-    return f"{change} per pass, and {floor}: {about}, {rates}"
+        rate += f" to {text.bits_per_second(answer.to_link.effective_bits_per_second)}"
+    share = answer.extra_pass_fraction
+    if not condition or share is None or share.lower == share.upper == 0:
+        change = text.change(answer.extra_pass_seconds, text.signed_seconds, share)
+        return f"{change} per pass, and {floor}{condition}: {about}, {rate}"
+    # The seconds are those of the transfers; the share of a pass hangs on the weights as its floor does.
+    change = text.change(answer.extra_pass_seconds, text.signed_seconds)
+    share_text = text.change(share, text.signed_percent)
+    return f"{change} per pass; {IF_OF_THE_DATA_TYPE}, {share_text}, and {floor}: {about}, {rate}"
 
 
 def _parts(answer: DecodeEstimate) -> list[tuple[str, str]]:
@@ -105,30 +113,50 @@ def _parts(answer: DecodeEstimate) -> list[tuple[str, str]]:
     rows = [("transfers of a pass", text.expectation(network, text.seconds))]
     if memory is None:
         return rows
-    rows.append(("reads of a pass", text.interval(memory, text.seconds)))
+    condition = text.if_open(is_open=_is_format_open(answer))
+    rows.append(("reads of a pass", text.interval(memory, text.seconds) + condition))
     if network.expected is not None:
         both = text.seconds(memory.lower + network.expected)
-        rows.append(("  both, in turn", f"about {both}; arithmetic and the engine come on top"))
+        rows.append(("  both, in turn", f"about {both}; arithmetic and the engine come on top{condition}"))
     return rows
 
 
-def _floor(answer: DecodeEstimate, hardware: str) -> str:
-    """Whose memory sets the floor of a pass, where memory does, and what it hangs on."""
+def _memory_of(answer: DecodeEstimate, hardware: str) -> str:
+    """Whose memory sets the floor of a pass, where memory does."""
     is_read = answer.pass_seconds.binding_constraint is Constraint.MEMORY_BANDWIDTH
-    return f"{f' on {hardware} memory' if is_read else ''}{_if_stored_so(answer)}"
+    return f" on {hardware} memory" if is_read else ""
 
 
-def _if_stored_so(answer: DecodeEstimate) -> str:
-    """What the floor hangs on, where it counts weights and their config does not say how they are stored."""
-    floor = answer.pass_seconds
-    is_open = Effect.WEIGHT_FORMAT in floor.effects_left_out
-    return (
-        f", {IF_OF_THE_DATA_TYPE}" if is_open and floor.binding_constraint is not Constraint.NETWORK_BANDWIDTH else ""
-    )
+def _is_format_open(answer: DecodeEstimate) -> bool:
+    """Whether weights are read of which the config does not say how they are stored."""
+    return Effect.WEIGHT_FORMAT in answer.pass_seconds.effects_left_out
+
+
+def _floor_rests_on_format(answer: DecodeEstimate) -> bool:
+    """Whether such weights are part of the floor: it is then above that of the transfers alone."""
+    return _is_format_open(answer) and answer.pass_seconds.lower > answer.network_seconds.lower
+
+
+def _traffic_rests_on_format(answer: DecodeEstimate) -> bool:
+    """Whether reading such weights keeps a stage from filling its link."""
+    upper, link = answer.traffic_bits_per_second.upper, answer.link.effective_bits_per_second
+    # A stage that only sends fills it, but for the rounding of a division there and back.
+    is_below = upper is not None and upper > 0 and not (upper >= link or math.isclose(upper, link))
+    return _is_format_open(answer) and is_below
+
+
+def _share_rests_on_format(answer: DecodeEstimate, share: Estimate) -> bool:
+    """Whether a share of the pass counts what is read: its ends do as the floor does, what is expected does always."""
+    if share.expected is None and share.lower == share.upper == 0:
+        return False
+    return _floor_rests_on_format(answer) or (_is_format_open(answer) and share.expected is not None)
 
 
 def _details(answer: DecodeEstimate, hardware: str) -> list[tuple[str, str]]:
     sender = layout_text.sender(answer.layout)
+    of_weights = text.if_open(is_open=_is_format_open(answer))
+    of_floor = text.if_open(is_open=_floor_rests_on_format(answer))
+    of_traffic = text.if_open(is_open=_traffic_rests_on_format(answer))
     rows = [
         ("token rows per pass", f"{answer.rows_per_pass}"),
         ("all-reduces per pass", f"{answer.all_reduce_count}"),
@@ -138,22 +166,23 @@ def _details(answer: DecodeEstimate, hardware: str) -> list[tuple[str, str]]:
         (f"logits gather, {sender}", text.size_bytes(answer.logits_gather_bytes_per_rank)),
         (f"sent bytes per pass, {sender}", text.size_bytes(answer.sent_bytes_per_pass)),
         *_parts(answer),
-        ("pass", text.interval(answer.pass_seconds, text.seconds) + _floor(answer, hardware)),
-        (f"traffic, {sender}", text.interval(answer.traffic_bits_per_second, text.bits_per_second)),
+        ("pass", text.interval(answer.pass_seconds, text.seconds) + _memory_of(answer, hardware) + of_floor),
+        (f"traffic, {sender}", text.interval(answer.traffic_bits_per_second, text.bits_per_second) + of_traffic),
     ]
     if answer.active_weight_bytes_per_rank is not None:
-        rows.append(("weights read per pass, one rank", text.size_bytes(answer.active_weight_bytes_per_rank)))
+        weights = text.size_bytes(answer.active_weight_bytes_per_rank)
+        rows.append(("weights read per pass, one rank", weights + of_weights))
     if answer.cache_bytes_read_per_rank is not None:
         rows.append(("cache read per pass, one rank", text.size_bytes(answer.cache_bytes_read_per_rank)))
     if answer.extra_pass_seconds is not None:
         rows.append(("extra pass time", text.expectation(answer.extra_pass_seconds, text.signed_seconds)))
     if answer.extra_pass_fraction is not None:
-        rows.append(
-            ("extra pass time over the pass", text.expectation(answer.extra_pass_fraction, text.signed_percent))
-        )
+        share = text.expectation(answer.extra_pass_fraction, text.signed_percent)
+        of_share = text.if_open(is_open=_share_rests_on_format(answer, answer.extra_pass_fraction))
+        rows.append(("extra pass time over the pass", share + of_share))
     if answer.output_tokens_per_second is not None:
         tokens = text.interval(answer.output_tokens_per_second, text.tokens_per_second)
-        rows.append(("output of one request", tokens + _if_stored_so(answer)))
+        rows.append(("output of one request", tokens + of_floor))
     rows += [("hardware", hardware or "none"), ("link", text.rate_note(answer.link))]
     if answer.to_link is not None:
         rows.append(("new link", text.rate_note(answer.to_link)))

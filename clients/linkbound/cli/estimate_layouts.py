@@ -23,6 +23,7 @@ from linkbound.domain.layout_comparison import (
     LayoutEstimate,
 )
 from linkbound.domain.link import Link
+from linkbound.domain.words import IF_OF_THE_DATA_TYPE
 
 _FIELDS = {
     "output_tokens": "--output-tokens",
@@ -128,9 +129,18 @@ def _notes(answer: LayoutComparison) -> list[tuple[str, str]]:
     return [
         *_choice("one request", answer.single_stream),
         *_choice("all requests", answer.batched),
+        *_condition(answer),
         ("left out", left_out),
         *text.assumed(answer.assumptions),
     ]
+
+
+def _condition(answer: LayoutComparison) -> list[tuple[str, str]]:
+    """What the columns hang on that count weights of which a config does not say how they are stored."""
+    of_pass = any(Effect.WEIGHT_FORMAT in one.pass_seconds.effects_left_out for one in answer.layouts)
+    of_memory = any(one.memory is not None and text.is_format_open(one.memory) for one in answer.layouts)
+    columns = [name for name, is_open in (("pass", of_pass), ("memory", of_memory)) if is_open]
+    return [(", ".join(columns), f"hold {IF_OF_THE_DATA_TYPE}")] if columns else []
 
 
 def _choice(title: str, choice: LayoutChoice | None) -> list[tuple[str, str]]:

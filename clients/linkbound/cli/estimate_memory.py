@@ -105,16 +105,18 @@ def _headline(answer: MemoryFit) -> str:
 
 def _details(answer: MemoryFit) -> list[tuple[str, str]]:
     need, smallest = answer.need, answer.smallest_tp_that_fits
+    condition = text.if_open(is_open=text.is_format_open(need))
+    replicated = text.size_bytes(need.replicated_weight_bytes) + (condition if need.replicated_weight_bytes else "")
     return [
-        ("weights, cut over ranks", text.size_bytes(need.sliced_weight_bytes)),
-        ("weights, whole on every rank", text.size_bytes(need.replicated_weight_bytes)),
+        ("weights, cut over ranks", text.size_bytes(need.sliced_weight_bytes) + condition),
+        ("weights, whole on every rank", replicated),
         ("caches", text.size_bytes(need.kv_cache_bytes)),
         ("activations", text.size_bytes(need.activation_bytes)),
         ("collective library", text.size_bytes(need.communication_buffer_bytes)),
         ("runtime", text.size_bytes(need.runtime_bytes)),
-        ("in all", text.size_bytes(need.total_bytes)),
+        ("in all", text.size_bytes(need.total_bytes) + condition),
         ("usable", text.size_bytes(need.usable_bytes)),
-        ("requests that fit", f"{answer.largest_request_count:,}"),
-        ("smallest size that fits", "none" if smallest is None else f"TP{smallest}"),
+        ("requests that fit", f"{answer.largest_request_count:,}{condition}"),
+        ("smallest size that fits", ("none" if smallest is None else f"TP{smallest}") + condition),
         *text.assumed(answer.assumptions),
     ]

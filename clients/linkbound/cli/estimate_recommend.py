@@ -17,7 +17,7 @@ from linkbound.cli.table import Column, pairs, right, table
 from linkbound.domain.layout import layout_name
 from linkbound.domain.layout_recommendation import LayoutOption, LayoutRecommendation
 from linkbound.domain.link import Link
-from linkbound.domain.words import counted
+from linkbound.domain.words import IF_OF_THE_DATA_TYPE, counted
 
 _FIELDS = {
     "baseline_tensor_parallel_size": "--baseline-tp",
@@ -115,4 +115,6 @@ def _cells(option: LayoutOption) -> list[str]:
 def _notes(answer: LayoutRecommendation) -> list[tuple[str, str]]:
     reasons = [("why" if index == 0 else "", reason) for index, reason in enumerate(answer.reasons)]
     left_out = text.left_out(*(option.extra_ttft_seconds for option in answer.options))
-    return [*reasons, ("left out", left_out), *text.assumed(answer.assumptions)]
+    is_open = any(option.memory is not None and text.is_format_open(option.memory) for option in answer.options)
+    of_memory = [("memory", f"holds {IF_OF_THE_DATA_TYPE}")] if is_open else []
+    return [*reasons, *of_memory, ("left out", left_out), *text.assumed(answer.assumptions)]

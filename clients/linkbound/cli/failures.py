@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import click
@@ -70,7 +71,9 @@ def failure_of(error: Error, options: Mapping[str, str] = NO_OPTIONS) -> Failure
         lines = dict.fromkeys(f"{_typed_name(v.field, names)}: {v.description}" for v in error.field_violations)
         message = "\n".join(lines)
     elif isinstance(error, NotFoundError) and error.resource.type in options:
-        message = f"{options[error.resource.type]}: {error.message}"
+        typed_as = options[error.resource.type]
+        hint = _path_of_that_name(error.resource.name) if typed_as == "--model" else ""
+        message = f"{typed_as}: {error.message}{hint}"
     else:
         message = error.message
     if error.request_id:
@@ -84,6 +87,16 @@ def _typed_name(field: str, names: Mapping[str, str]) -> str:
     if config is not None:
         return f"--model: {config['path']}" if config["path"] else "--model"
     return names.get(field) or names.get(_INDEX.sub("", field)) or field
+
+
+def _path_of_that_name(name: str) -> str:
+    """That a file or folder is called as the model is that the catalogue lacks, where names of the catalogue win."""
+    try:
+        path = Path(name)
+        kind = "folder" if path.is_dir() else "file" if path.is_file() else ""
+    except (OSError, ValueError):
+        return ""
+    return f"; there is a {kind} {name!r} here, which is meant by ./{name}" if kind else ""
 
 
 def naming(options: Mapping[str, str]) -> Callable[[Callable[P, T]], Callable[P, T]]:

@@ -33,6 +33,9 @@ linkbound = LazyGroup(
         "estimate": LazyCommand("linkbound.cli.estimate:estimate", "predict bytes, times and bounds"),
         "models": LazyCommand("linkbound.cli.models:models", "the models of the catalogue"),
         "calibrations": LazyCommand("linkbound.cli.calibrations:calibrations", "measured times of collectives"),
+        "engine-calibrations": LazyCommand(
+            "linkbound.cli.engine_calibrations:engine_calibrations", "measured times of engines"
+        ),
         "size": LazyCommand("linkbound.cli.size:size", "switches and cables for a cluster"),
         "plan": LazyCommand("linkbound.cli.plan:plan", "the checklist before a link is chosen"),
         "links": LazyCommand("linkbound.cli.links:links", "links that have a name"),
@@ -53,6 +56,7 @@ def run(arguments: Sequence[str]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that cannot show a letter of a name gets a stand-in, not an error.
         sys.stdout.reconfigure(errors="replace")
+    stdout = sys.stdout
     try:
         result = linkbound.main(args=list(arguments), prog_name="linkbound", standalone_mode=False)
         # What is buffered goes out here, so that a closed pipe is met inside this block.
@@ -68,7 +72,9 @@ def run(arguments: Sequence[str]) -> int:
         report(failure.message)
         return failure.exit_code
     except (OSError, SystemExit) as error:
-        return _output_failed(error)
+        # A closed pipe is the one thing at which click puts another output in place before it ends the process.
+        is_pipe_closed = isinstance(error, BrokenPipeError) or sys.stdout is not stdout
+        return _pipe_closed() if is_pipe_closed else _ended(error)
     except Exception as error:
         if os.environ.get("LINKBOUND_DEBUG"):
             raise
@@ -91,17 +97,22 @@ def _failure(error: click.ClickException | Error | Failure) -> Failure:
     return usage_failure(error) if isinstance(error, click.ClickException) else error
 
 
-def _output_failed(error: OSError | SystemExit) -> int:
-    """The exit code of a command that could not write.
-
-    A closed pipe is the one thing for which click ends the process itself, and no command does.
-    """
+def _pipe_closed() -> int:
+    """The exit code where the reader of the output had enough, which is no failure to speak of."""
     _leave_stdout()
-    if isinstance(error, BrokenPipeError | SystemExit):
-        # A reader that had enough is no failure to speak of.
-        return PIPE_CLOSED
-    # What has no name is standard output.
-    report(f"{error.filename or 'standard output'}: {error.strerror}")
+    return PIPE_CLOSED
+
+
+def _ended(error: OSError | SystemExit) -> int:
+    """The exit code of a command that could not write, or that ended the process itself."""
+    if isinstance(error, OSError):
+        _leave_stdout()
+        # What has no name is standard output.
+        report(f"{error.filename or 'standard output'}: {error.strerror}")
+        return OTHER
+    if error.code is None or isinstance(error.code, int):
+        return error.code or 0
+    report(error.code)
     return OTHER
 
 

@@ -45,20 +45,17 @@ def _choice(_context: click.Context, _parameter: click.Parameter, typed: str | N
 
 def _read(path: str) -> str:
     """The config, with the quantisation that stands in a file beside it."""
-    config_json, beside = read_config(path, OPTION), quantisation_beside(path)
-    if not beside:
+    config_json = read_config(path, OPTION)
+    beside = quantisation_beside(path, config_json, OPTION)
+    if not beside.file:
         return config_json
     from linkbound.client.model_config import with_quantization
 
-    quantization_json = read_config(beside, OPTION)
     try:
-        return with_quantization(config_json, quantization_json)
-    except InvalidArgumentError as error:
-        (violation,) = error.field_violations
-        if violation.field == "config_json":
-            # What is wrong with the config is for the estimator to tell.
-            return config_json
-        raise Failure(f"{OPTION}: {beside!a} {violation.description}", USAGE) from error
+        return with_quantization(config_json, beside.text)
+    except InvalidArgumentError:
+        # What is wrong with the config is for the estimator to tell.
+        return config_json
 
 
 def _name(_context: click.Context, _parameter: click.Parameter, typed: str) -> str:
@@ -99,7 +96,8 @@ model_option = click.option(
     required=True,
     metavar="MODEL",
     callback=_choice,
-    help="A model of the catalogue (`linkbound models list`), or the path of a Hugging Face config.json.",
+    help="A model of the catalogue (`linkbound models list`), or the path of a Hugging Face config.json or of its"
+    " folder; NAME is one of the catalogue, ./NAME a path.",
 )
 """`model: ModelChoice`."""
 
@@ -107,7 +105,10 @@ model_option = click.option(
 def optional_model_option(description: str) -> Callable[[Command], Command]:
     """`model: ModelChoice`, of a command that may go without; `NO_MODEL` then."""
     return click.option(
-        OPTION, metavar="MODEL", callback=_choice, help=f"{description} It may be the path of a config.json."
+        OPTION,
+        metavar="MODEL",
+        callback=_choice,
+        help=f"{description} It may be the path of a config.json or of its folder: ./NAME.",
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import click
 
 from linkbound.cli import model_text
-from linkbound.cli.config_file import config_path, quantisation_beside, read_config
+from linkbound.cli.config_file import QuantisationBeside, config_path, quantisation_beside, read_config
 from linkbound.cli.connect import estimator_client
 from linkbound.cli.failures import USAGE, Failure, failure_of, naming
 from linkbound.cli.listing import listed
@@ -93,16 +93,21 @@ def import_model(
         raise Failure("--name: is empty; leave the option out to show the model without keeping it", USAGE)
     config = config_path(file)
     config_json = read_config(config, "FILE")
-    parameter, beside = ("--quantization", quantization) if quantization else ("FILE", quantisation_beside(config))
-    quantization_json = read_config(beside, parameter) if beside else ""
-    named = {_CONFIG: f"FILE {config!a}", _QUANTISATION: f"{parameter} {beside!a}"}
+    if quantization:
+        parameter, beside = (
+            "--quantization",
+            QuantisationBeside(quantization, read_config(quantization, "--quantization")),
+        )
+    else:
+        parameter, beside = "FILE", quantisation_beside(config, config_json, "FILE")
+    named = {_CONFIG: f"FILE {config!a}", _QUANTISATION: f"{parameter} {beside.file!a}"}
     with estimator_client(reply.target, reply.data) as estimator, _naming_files(named):
         answer = estimator.import_model(
             config_json,
             model=name or "",
             display_name=display_name,
             validate_only=name is None,
-            quantization_json=quantization_json,
+            quantization_json=beside.text,
             weight_bits_per_parameter=weight_bits,
         )
     _print(answer, reply)

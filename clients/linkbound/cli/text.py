@@ -128,7 +128,16 @@ def left_out(*estimates: Estimate | None) -> str:
 def if_stored_so(*needs: MemoryNeed | None) -> str:
     """What it hangs on that something does not fit, where a config does not say how its weights are stored."""
     too_large = (need for need in needs if need is not None and need.total_bytes > need.usable_bytes)
-    is_open = any(need.weight_format_source is WeightFormatSource.DATA_TYPE for need in too_large)
+    return if_open(is_open=any(is_format_open(need) for need in too_large))
+
+
+def is_format_open(need: MemoryNeed) -> bool:
+    """Whether the weights in it are counted in the number type of a config that does not say how they are stored."""
+    return need.weight_format_source is WeightFormatSource.DATA_TYPE
+
+
+def if_open(*, is_open: bool) -> str:
+    """What a figure hangs on that rests on such weights; nothing where their format is not open."""
     return f", {IF_OF_THE_DATA_TYPE}" if is_open else ""
 
 

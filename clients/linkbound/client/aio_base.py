@@ -8,13 +8,15 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
+from attrs import evolve
+
 from linkbound.client.backend import AsyncBackend, ChannelOptions, Connection
 from linkbound.client.closing import Closing, closed_error
 from linkbound.client.operations import Operation
 from linkbound.client.options import UNSET, Timeout, TlsFiles, resolve_timeout_seconds
 from linkbound.client.question import Listing, Question, Sweep, answer_name, described
 from linkbound.client.target import LOCAL, TargetKind, parse_target
-from linkbound.domain.paging import PageRequest, UnreadableEntryWarning
+from linkbound.domain.paging import UnreadableEntryWarning
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,16 +102,16 @@ class AsyncClient(ABC):
         return question.answer_of(result)
 
     async def _list(self, listing: Listing[EntryT]) -> AsyncIterator[EntryT]:
-        page_token = ""
+        request = listing.first_page
         while True:
-            page = await self._call(listing.operation, PageRequest(page_token=page_token), listing.timeout_seconds)
+            page = await self._call(listing.operation, request, listing.timeout_seconds)
             for unreadable in page.unreadable:
                 warnings.warn(UnreadableEntryWarning(unreadable), stacklevel=2)
             for entry in page.entries:
                 yield entry
-            page_token = page.next_page_token
-            if not page_token:
+            if not page.next_page_token:
                 return
+            request = evolve(request, page_token=page.next_page_token)
 
     def _sweep(self, sweep: Sweep) -> AsyncIterator[SweepColumns]:
         from linkbound.client.sweeps import swept_async

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from linkbound.client.backend import Backend, Connection
 from linkbound.client.base import Client, asks, lists, sweeps
-from linkbound.client.estimator_questions import bulk, catalog, estimates, layouts, planning
+from linkbound.client.estimator_questions import bulk, catalog, estimates, layouts, planning, schedule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,6 +47,8 @@ class EstimatorClient(Client):
     project_tp_sizes = asks(layouts.project_tp_sizes)
     check_memory_fit = asks(layouts.check_memory_fit)
 
+    estimate_schedule = asks(schedule.estimate_schedule)
+
     batch_estimate = asks(bulk.batch_estimate)
     stream_sweep = sweeps(bulk.stream_sweep)
 
@@ -58,6 +60,9 @@ class EstimatorClient(Client):
     fit_calibration = asks(catalog.fit_calibration)
     list_calibrations = lists(catalog.list_calibrations)
     get_calibration = asks(catalog.get_calibration)
+    fit_engine_calibration = asks(catalog.fit_engine_calibration)
+    list_engine_calibrations = lists(catalog.list_engine_calibrations)
+    get_engine_calibration = asks(catalog.get_engine_calibration)
 
     @staticmethod
     def _local(data_directory: Path | str | None) -> Backend:

@@ -42,6 +42,7 @@ class IngestClient(Client):
     delete_run = asks(ingest_questions.delete_run)
     append = asks(ingest_questions.append)
     compare_run = asks(ingest_questions.compare_run)
+    list_request_records = lists(ingest_questions.list_request_records)
 
     def sample_writer(
         self, run: str, *, writer_id: str, series: Sequence[SeriesDescriptor], timeout_seconds: Timeout = UNSET

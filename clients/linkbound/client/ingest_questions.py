@@ -8,8 +8,9 @@ from linkbound.client import operations
 from linkbound.client.names import run_id
 from linkbound.client.options import UNSET, Timeout
 from linkbound.client.question import Listing, Question, question
+from linkbound.domain.paging import LARGEST_PAGE_SIZE
 from linkbound.domain.prediction import Prediction
-from linkbound.domain.records import AppendRequest, Record
+from linkbound.domain.records import AppendRequest, ListRequestRecordsRequest, Record, RequestRecord
 from linkbound.domain.rules import as_tuple
 from linkbound.domain.run import CreateRunRequest, Run, RunDetails, RunRequest, RunRowCounts, SealRunRequest, Setting
 from linkbound.domain.run_comparison import RunComparison
@@ -106,6 +107,16 @@ def compare_run(run: str, *, timeout_seconds: Timeout = UNSET) -> Question[RunCo
     Raises InvalidArgumentError, NotFoundError, and the errors of the connection.
     """
     return question(operations.COMPARE_RUN, RunRequest(run=run_id(run)), timeout_seconds)
+
+
+def list_request_records(run: str, *, subject: str = "", timeout_seconds: Timeout = UNSET) -> Listing[RequestRecord]:
+    """Every request record of the run, of `subject` alone where one is given, by subject, round and position in it.
+
+    The timeout is that of one page. Raises InvalidArgumentError, and while iterating NotFoundError with near names and
+    the errors of the connection.
+    """
+    first_page = ListRequestRecordsRequest(run=run_id(run), subject=subject, page_size=LARGEST_PAGE_SIZE)
+    return Listing(operations.LIST_REQUEST_RECORDS, timeout_seconds, first_page)
 
 
 def open_stream_request(run: str, *, writer_id: str, series: Sequence[SeriesDescriptor]) -> OpenStreamRequest:

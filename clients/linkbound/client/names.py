@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import cast
 
-from linkbound.domain.names import CALIBRATIONS, HARDWARE, MODELS, NICS, RUNS, SWITCHES, resource_id
+from linkbound.domain.names import (
+    CALIBRATIONS,
+    ENGINE_CALIBRATIONS,
+    HARDWARE,
+    MODELS,
+    NICS,
+    RUNS,
+    SWITCHES,
+    resource_id,
+)
 
 
 def model_id(model: str) -> str:
@@ -20,6 +29,11 @@ def hardware_id(hardware: str) -> str:
 def calibration_id(calibration: str) -> str:
     """The id of a calibration named `spark-200g` or `calibrations/spark-200g`."""
     return cast("str", _id(CALIBRATIONS, calibration))
+
+
+def engine_calibration_id(engine_calibration: str) -> str:
+    """The id of an engine calibration named `spark-8` or `engineCalibrations/spark-8`."""
+    return cast("str", _id(ENGINE_CALIBRATIONS, engine_calibration))
 
 
 def switch_id(switch: str) -> str:

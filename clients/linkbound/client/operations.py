@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from linkbound.domain.catalog import Hardware, ImportModelRequest, Model
     from linkbound.domain.collective_estimate import CollectiveEstimate, CollectiveRequest
     from linkbound.domain.decode import DecodeEstimate, DecodeRequest
+    from linkbound.domain.engine import EngineCalibration, FitEngineCalibrationRequest
     from linkbound.domain.layout_comparison import LayoutComparison, LayoutComparisonRequest
     from linkbound.domain.layout_recommendation import LayoutRecommendation, LayoutRecommendationRequest
     from linkbound.domain.link_comparison import LinkComparison, LinkComparisonRequest
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
     from linkbound.domain.paging import Page, PageRequest
     from linkbound.domain.planning import PlanCheck, PlanRequest, SlowestLink, SlowestLinkRequest
     from linkbound.domain.prefill import PrefillEstimate, PrefillRequest
-    from linkbound.domain.records import AppendRequest
+    from linkbound.domain.records import AppendRequest, ListRequestRecordsRequest, RequestRecord
     from linkbound.domain.run import CreateRunRequest, Run, RunDetails, RunRequest, RunRowCounts, SealRunRequest
     from linkbound.domain.run_comparison import RunComparison
+    from linkbound.domain.schedule import ScheduleEstimate, ScheduleRequest
     from linkbound.domain.sizing import ClusterSizing, SizeClusterRequest
     from linkbound.domain.tp_projection import TpProjection, TpProjectionRequest
     from linkbound.domain.training import TrainingStepEstimate, TrainingStepRequest
@@ -82,6 +84,7 @@ CHECK_MEMORY_FIT: Operation[MemoryFitRequest, MemoryFit] = Operation("check_memo
 FIND_SLOWEST_LINK: Operation[SlowestLinkRequest, SlowestLink] = Operation("find_slowest_link", COMPUTE)
 SIZE_CLUSTER: Operation[SizeClusterRequest, ClusterSizing] = Operation("size_cluster", COMPUTE)
 CHECK_PLAN: Operation[PlanRequest, PlanCheck] = Operation("check_plan", COMPUTE)
+ESTIMATE_SCHEDULE: Operation[ScheduleRequest, ScheduleEstimate] = Operation("estimate_schedule", BATCH)
 BATCH_ESTIMATE: Operation[BatchRequest, BatchEstimate] = Operation("batch_estimate", BATCH)
 LIST_MODELS: Operation[PageRequest, Page[Model]] = Operation("list_models", READ)
 GET_MODEL: Operation[str, Model] = Operation("get_model", READ)
@@ -91,6 +94,11 @@ GET_HARDWARE: Operation[str, Hardware] = Operation("get_hardware", READ)
 FIT_CALIBRATION: Operation[FitCalibrationRequest, Calibration] = Operation("fit_calibration", CREATE)
 LIST_CALIBRATIONS: Operation[PageRequest, Page[Calibration]] = Operation("list_calibrations", READ)
 GET_CALIBRATION: Operation[str, Calibration] = Operation("get_calibration", READ)
+FIT_ENGINE_CALIBRATION: Operation[FitEngineCalibrationRequest, EngineCalibration] = Operation(
+    "fit_engine_calibration", CREATE
+)
+LIST_ENGINE_CALIBRATIONS: Operation[PageRequest, Page[EngineCalibration]] = Operation("list_engine_calibrations", READ)
+GET_ENGINE_CALIBRATION: Operation[str, EngineCalibration] = Operation("get_engine_calibration", READ)
 
 CREATE_RUN: Operation[CreateRunRequest, Run] = Operation("create_run", CREATE)
 GET_RUN: Operation[RunRequest, RunDetails] = Operation("get_run", READ)
@@ -99,3 +107,6 @@ SEAL_RUN: Operation[SealRunRequest, Run] = Operation("seal_run", SEAL)
 DELETE_RUN: Operation[RunRequest, RunRowCounts] = Operation("delete_run", DELETE)
 APPEND: Operation[AppendRequest, int] = Operation("append", APPEND_RECORDS)
 COMPARE_RUN: Operation[RunRequest, RunComparison] = Operation("compare_run", QUERY)
+LIST_REQUEST_RECORDS: Operation[ListRequestRecordsRequest, Page[RequestRecord]] = Operation(
+    "list_request_records", QUERY
+)

@@ -14,7 +14,14 @@ from linkbound.domain.collective_estimate import CollectiveEstimate
 from linkbound.domain.decode import DecodeEstimate
 from linkbound.domain.errors import FailedPreconditionError, InvalidArgumentError, Violation
 from linkbound.domain.estimate import Basis, Constraint, Effect, Estimate
-from linkbound.domain.link import RATE_SOURCE_WORDS, ResolvedLink
+from linkbound.domain.link import (
+    ABOVE_LINE_ADVICE,
+    BITS_PER_BYTE,
+    RATE_SOURCE_WORDS,
+    Link,
+    ResolvedLink,
+    rate_in_words,
+)
 from linkbound.domain.metric import Metric, Spread
 from linkbound.domain.prediction import Baseline, PredictedValue, Prediction, TransferModel
 from linkbound.domain.prefill import PrefillEstimate
@@ -147,6 +154,29 @@ def measured_baseline(comparison: RunComparison, metric: Metric, subject: str) -
         reason="NOT_MEASURED",
         metadata={"run": comparison.run_id, "metric": metric.name, "subject": subject},
     )
+
+
+def measured_link(comparison: RunComparison, subject: str, line_rate_bits_per_second: int) -> Link:
+    """The link of such a line rate whose bus bandwidth a finished run measured.
+
+    Raises FailedPreconditionError where the run has no such value, or one above the line rate: that is then not the
+    rate of one link, or not the line rate of the link that was measured.
+    """
+    bandwidth = measured_baseline(comparison, Metric.BUS_BANDWIDTH_BYTES_PER_SECOND, subject).value
+    measured = round(bandwidth.mean * BITS_PER_BYTE)
+    if measured > line_rate_bits_per_second:
+        raise FailedPreconditionError(
+            f"{comparison.run_id} measured a bus bandwidth of {rate_in_words(measured)} for {subject!r}, above the line"
+            f" rate, {rate_in_words(line_rate_bits_per_second)}: {ABOVE_LINE_ADVICE}",
+            reason="MEASURED_ABOVE_LINE_RATE",
+            metadata={
+                "run": comparison.run_id,
+                "subject": subject,
+                "measuredBitsPerSecond": f"{measured}",
+                "lineRateBitsPerSecond": f"{line_rate_bits_per_second}",
+            },
+        )
+    return Link(line_rate_bits_per_second=line_rate_bits_per_second, measured_bits_per_second=measured)
 
 
 def bus_bandwidth_value(subject: str, estimate: CollectiveEstimate) -> PredictedValue:

@@ -16,9 +16,10 @@ from attrs import frozen
 
 from linkbound.client.operations import Operation
 from linkbound.client.options import Timeout
+from linkbound.domain.paging import PageRequest
 
 if TYPE_CHECKING:
-    from linkbound.domain.paging import Page, PageRequest
+    from linkbound.domain.paging import Page
     from linkbound.domain.sweep import SweepRequest
 
 RequestT = TypeVar("RequestT")
@@ -27,6 +28,7 @@ AnswerT = TypeVar("AnswerT")
 EntryT = TypeVar("EntryT")
 MethodT = TypeVar("MethodT", bound=Callable[..., object])
 
+_FIRST_PAGE = PageRequest()
 _SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -44,8 +46,9 @@ class Question(Generic[AnswerT]):
 class Listing(Generic[EntryT]):
     """Every entry of a list, over as many pages as it takes; the timeout is that of one page."""
 
-    operation: Operation[PageRequest, Page[EntryT]]
+    operation: Operation[Any, Page[EntryT]]
     timeout_seconds: Timeout
+    first_page: PageRequest = _FIRST_PAGE
 
 
 @frozen

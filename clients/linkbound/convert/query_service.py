@@ -5,8 +5,11 @@ from __future__ import annotations
 from linkbound.convert.estimate import estimate_from_proto, estimate_to_proto
 from linkbound.convert.metric import metric_from_proto, metric_to_proto
 from linkbound.convert.prediction import baseline_from_proto, baseline_to_proto
+from linkbound.convert.records import request_record_from_proto, request_record_to_proto
 from linkbound.convert.values import EnumConverter, each, maybe
 from linkbound.domain.names import RUNS, resource_id, resource_name
+from linkbound.domain.paging import Page
+from linkbound.domain.records import ListRequestRecordsRequest, RequestRecord
 from linkbound.domain.run import RunRequest
 from linkbound.domain.run_comparison import ComparisonRow, Finding, RunComparison, Severity
 from linkbound.ingest.v1 import query_service_pb2
@@ -112,4 +115,46 @@ def run_comparison_from_proto(message: query_service_pb2.CompareRunResponse) -> 
         run_id=resource_id(RUNS, message.run),
         rows=each(comparison_row_from_proto, message.rows),
         findings=each(finding_from_proto, message.findings),
+    )
+
+
+def list_request_records_request_to_proto(
+    value: ListRequestRecordsRequest,
+) -> query_service_pb2.ListRequestRecordsRequest:
+    """A question for a page of request records as a message."""
+    return query_service_pb2.ListRequestRecordsRequest(
+        run=resource_name(RUNS, value.run),
+        subject=value.subject,
+        page_size=value.page_size,
+        page_token=value.page_token,
+    )
+
+
+def list_request_records_request_from_proto(
+    message: query_service_pb2.ListRequestRecordsRequest,
+) -> ListRequestRecordsRequest:
+    """A question for a page of request records from its message. Raises InvalidArgumentError with every violation."""
+    return ListRequestRecordsRequest(
+        run=resource_id(RUNS, message.run),
+        subject=message.subject,
+        page_size=message.page_size,
+        page_token=message.page_token,
+    )
+
+
+def list_request_records_response_to_proto(
+    value: Page[RequestRecord],
+) -> query_service_pb2.ListRequestRecordsResponse:
+    """A page of request records as a message."""
+    return query_service_pb2.ListRequestRecordsResponse(
+        request_records=each(request_record_to_proto, value.entries), next_page_token=value.next_page_token
+    )
+
+
+def list_request_records_response_from_proto(
+    message: query_service_pb2.ListRequestRecordsResponse,
+) -> Page[RequestRecord]:
+    """A page of request records from its message."""
+    return Page(
+        entries=each(request_record_from_proto, message.request_records), next_page_token=message.next_page_token
     )

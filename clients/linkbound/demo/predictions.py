@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from linkbound.client import predict
 from linkbound.client.estimator import EstimatorClient
-from linkbound.data.study import BandwidthRow, InferenceStudy, MultiNodeStudy, StudyLink, StudyTest, setup_name
+from linkbound.data.study import InferenceStudy, MultiNodeStudy, StudyLink, StudyTest, setup_name
 from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.decode import DecodeEstimate
-from linkbound.domain.link import BITS_PER_BYTE, Link
+from linkbound.domain.link import Link
 from linkbound.domain.metric import Metric
 from linkbound.domain.prediction import PredictedValue, Prediction
 from linkbound.domain.prefill import PrefillEstimate
@@ -80,7 +80,7 @@ def of_training(estimator: EstimatorClient, study: MultiNodeStudy, nccl: RunComp
             estimate = estimator.estimate_training_step(
                 gradient_bytes=kind.gradient_bytes,
                 rank_count=row.node_count,
-                link=_measured_link(source, nccl),
+                link=predict.measured_link(nccl, source.id, source.line_rate_bits_per_second),
                 compute_step_seconds=kind.compute_step_seconds,
             )
             values.append(
@@ -138,12 +138,4 @@ def _decode(
         hardware=study.system.hardware,
         link=link,
         to_link=to_link,
-    )
-
-
-def _measured_link(row: BandwidthRow, nccl: RunComparison) -> Link:
-    bandwidth = predict.measured_baseline(nccl, Metric.BUS_BANDWIDTH_BYTES_PER_SECOND, row.id).value
-    return Link(
-        line_rate_bits_per_second=row.line_rate_bits_per_second,
-        measured_bits_per_second=round(bandwidth.mean * BITS_PER_BYTE),
     )

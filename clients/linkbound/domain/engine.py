@@ -174,8 +174,11 @@ class EngineTable(AsksOfModel):
     points: tuple[EnginePoint, ...] = field(metadata=sequence(1, LARGEST_ENGINE_POINT_COUNT, instance(EnginePoint)))
 
     def cross_violations(self) -> Iterable[Violation]:
-        """Labels are told apart, and several ranks in a node need a link between them."""
+        """Labels are told apart, requests are few enough, and several ranks in a node need a link between them."""
         yield from inner_link_violations(self.layout.ranks_per_node, self.inner_link)
+        request_count = sum(len(point.requests) for point in self.points)
+        if request_count > LARGEST_SCHEDULED_REQUEST_COUNT:
+            yield Violation("points", f"hold {request_count} requests, above {LARGEST_SCHEDULED_REQUEST_COUNT}")
         seen: set[str] = set()
         for index, point in enumerate(self.points):
             if point.label in seen:

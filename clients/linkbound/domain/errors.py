@@ -113,7 +113,8 @@ class _ResourceError(Error):
 class NotFoundError(_ResourceError):
     """No such entry of the catalogue, or no such run.
 
-    Reasons: MODEL_NOT_FOUND, HARDWARE_NOT_FOUND, CALIBRATION_NOT_FOUND, SWITCH_NOT_FOUND, NIC_NOT_FOUND, RUN_NOT_FOUND.
+    Reasons: MODEL_NOT_FOUND, HARDWARE_NOT_FOUND, CALIBRATION_NOT_FOUND, ENGINE_CALIBRATION_NOT_FOUND, SWITCH_NOT_FOUND,
+    NIC_NOT_FOUND, RUN_NOT_FOUND.
     """
 
     code = "NOT_FOUND"
@@ -127,7 +128,7 @@ class NotFoundError(_ResourceError):
         if near_names:
             metadata["nearNames"] = ",".join(near_names)
         return cls(
-            f"{resource.type} {resource.name!r} does not exist{hint}",
+            f"{resource.type.replace('_', ' ')} {resource.name!r} does not exist{hint}",
             resource=resource,
             near_names=near_names,
             reason=f"{resource.type.upper()}_NOT_FOUND",
@@ -136,7 +137,10 @@ class NotFoundError(_ResourceError):
 
 
 class AlreadyExistsError(_ResourceError):
-    """The name is taken by other content. Reasons: MODEL_EXISTS, CALIBRATION_EXISTS, RUN_EXISTS."""
+    """The name is taken by other content.
+
+    Reasons: MODEL_EXISTS, CALIBRATION_EXISTS, ENGINE_CALIBRATION_EXISTS, RUN_EXISTS.
+    """
 
     code = "ALREADY_EXISTS"
     default_reason = "ALREADY_EXISTS"

@@ -19,6 +19,7 @@ WRITER_ID = pattern(r"[A-Za-z0-9._:-]{1,128}", "a writer id of 1 to 128 of a-z, 
 MODELS = "models"
 HARDWARE = "hardware"
 CALIBRATIONS = "calibrations"
+ENGINE_CALIBRATIONS = "engineCalibrations"
 SWITCHES = "switches"
 NICS = "nics"
 RUNS = "runs"

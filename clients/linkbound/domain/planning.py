@@ -59,9 +59,9 @@ class SlowestLinkRequest(Checked, CrossChecked):
         """A baseline is a time and the link that it was measured over; ranks of one node have a link between them."""
         yield from inner_link_violations(self.workload.ranks_per_node, self.inner_link)
         if self.baseline_ttft_seconds is not None and self.baseline_link is None:
-            yield Violation("baseline_link", "is missing; baseline_ttft_seconds was measured over some link")
+            yield Violation("baseline_link", "is missing; the baseline TTFT was measured over some link")
         if self.baseline_link is not None and self.baseline_ttft_seconds is None:
-            yield Violation("baseline_ttft_seconds", "is missing; a baseline_link without it says nothing")
+            yield Violation("baseline_ttft_seconds", "is missing; the link it was measured over says nothing alone")
 
 
 @frozen(kw_only=True)

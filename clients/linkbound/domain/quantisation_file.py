@@ -43,8 +43,14 @@ def with_quantisation(config: Mapping[str, Any], quantisation: Mapping[str, Any]
 
     The object may be the config of a quantised checkpoint too. Raises InvalidArgumentError where it names none.
     """
-    sections = (quantisation.get(key) for key in QUANTISATION_KEYS)
-    own = next((section for section in sections if isinstance(section, Mapping)), quantisation)
-    if not is_quantisation(own):
+    own = quantisation_in(quantisation)
+    if own is None:
         raise InvalidArgumentError([Violation(field, _NO_QUANTISATION)])
     return config if names_quantisation(config) else {**config, QUANTISATION_KEYS[0]: own}
+
+
+def quantisation_in(values: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What a file beside a config, or the config of a quantised checkpoint, says about it; None where it names none."""
+    sections = (values.get(key) for key in QUANTISATION_KEYS)
+    own = next((section for section in sections if isinstance(section, Mapping)), values)
+    return own if is_quantisation(own) else None

@@ -15,6 +15,7 @@ from linkbound.domain.collective import (
 from linkbound.domain.errors import Violation
 from linkbound.domain.metric import MEASURED_METRIC_OF_DIFFERENCE, Metric, Spread
 from linkbound.domain.names import RUN_ID, WRITER_ID
+from linkbound.domain.paging import PageRequest
 from linkbound.domain.prediction import METRIC, SUBJECT
 from linkbound.domain.rules import (
     Checked,
@@ -37,6 +38,9 @@ SEQUENCE_NUMBER = whole(1, LARGEST_SEQUENCE_NUMBER)
 NODE = text(256)
 BOOT_ID = text(64)
 
+ROUND_INDEX = whole(-1000, 10**6)
+REQUEST_INDEX = whole(0, 10**6)
+
 _SOURCE = text(1024)
 _NS = whole(0, LARGEST_NS)
 _POSITIVE_NS = whole(1, LARGEST_NS)
@@ -52,8 +56,8 @@ class RequestRecord(CrossChecked):
     """
 
     subject: str = field(metadata=SUBJECT)
-    round_index: int = field(metadata=whole(-1000, 10**6))
-    request_index: int = field(metadata=whole(0, 10**6))
+    round_index: int = field(metadata=ROUND_INDEX)
+    request_index: int = field(metadata=REQUEST_INDEX)
     prompt_tokens: int = field(metadata=whole(1, LARGEST_PROMPT_TOKENS))
     output_tokens: int = field(metadata=whole(0, LARGEST_PROMPT_TOKENS))
     send_ns: int | None = field(default=None, metadata=optional(_NS))
@@ -148,3 +152,11 @@ class AppendRequest(Checked, CrossChecked):
         kinds = sorted({type(record).__name__ for record in self.records})
         if len(kinds) > 1:
             yield Violation("records", f"{' and '.join(kinds)} in one append")
+
+
+@frozen(kw_only=True)
+class ListRequestRecordsRequest(PageRequest):
+    """Asks for one page of the request records of a run, of `subject` alone where that is not empty."""
+
+    run: str = field(metadata=RUN_ID)
+    subject: str = field(default="", metadata=text(128))

@@ -169,6 +169,10 @@ class ScheduleSummary:
     estimator_version: str
 
 
+SchedulePart = tuple[SchedulePass, ...] | ScheduleSummary
+"""What an answer is told in: stretches of passes in their order, then the summary."""
+
+
 @frozen(kw_only=True)
 class ScheduleEstimate:
     """The passes in their order, and what follows from them."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import cast
 
 from attrs import evolve, frozen
 
@@ -14,16 +15,16 @@ from estimator_service.core.engine_times.network import path_over
 from estimator_service.core.engine_times.parts import FitErrors, Parts, PricedReplay, Pricing
 from estimator_service.core.engine_times.prices import Prices
 from estimator_service.core.engine_times.question import Instance, instance_of, scheduler_of
-from estimator_service.core.engine_times.shown import bare_passes, bare_summary, schedule_assumptions, timed_passes
+from estimator_service.core.engine_times.shown import bare_parts, bare_summary, schedule_assumptions, timed_passes
 from estimator_service.core.engine_times.terms import coefficients_of
-from estimator_service.core.engine_times.timeline import Timeline, timeline
+from estimator_service.core.engine_times.timeline import Timeline
 from estimator_service.core.engine_times.variants import Variants, mean_of, priced_variants, timelines, with_old_link
 from estimator_service.core.intervals import link_basis, link_effects, network_constraint
 from estimator_service.core.layouts.rows import stage_kinds
 from linkbound.domain.calibration import Calibration
 from linkbound.domain.catalog import Model
 from linkbound.domain.engine import EngineCalibration, EngineMetric, SchedulerSettings
-from linkbound.domain.schedule import RequestTimes, ScheduleEstimate, ScheduleRequest, ScheduleSummary
+from linkbound.domain.schedule import RequestTimes, ScheduleEstimate, SchedulePass, ScheduleRequest, ScheduleSummary
 
 
 @frozen(kw_only=True)
@@ -48,17 +49,30 @@ def estimate_schedule(
     `calibration` that of collectives. Raises InvalidArgumentError for what the engine refuses and what does not fit
     together.
     """
+    *passes, summary = schedule_parts(request, model, engine, calibration)
+    return ScheduleEstimate(passes=tuple(cast("list[SchedulePass]", passes)), summary=cast("ScheduleSummary", summary))
+
+
+def schedule_parts(
+    request: ScheduleRequest,
+    model: Model | None = None,
+    engine: EngineCalibration | None = None,
+    calibration: Calibration | None = None,
+) -> Iterator[SchedulePass | ScheduleSummary]:
+    """The same one by one: passes in their order, then the summary (`docs/formulas.md`, Engine times).
+
+    Without a model no pass is kept. Raises the same errors, from the iterator.
+    """
     scheduler = scheduler_of(request, engine)
     if model is None:
-        found = timeline(scheduler, request.requests)
-        return ScheduleEstimate(passes=tuple(bare_passes(found)), summary=bare_summary(request, scheduler, found))
+        yield from bare_parts(request, scheduler)
+        return
     instance = instance_of(request, model, engine, calibration)
     question = _Question(request=request, scheduler=scheduler, instance=instance, engine=engine)
     prices = Prices(instance, engine)
     variants = _variants(question, prices)
-    return ScheduleEstimate(
-        passes=tuple(timed_passes(variants.base, prices, fit_errors(engine))), summary=_summary(question, variants)
-    )
+    yield from timed_passes(variants.base, prices, fit_errors(engine))
+    yield _summary(question, variants)
 
 
 def fit_errors(engine: EngineCalibration | None) -> FitErrors:
@@ -97,7 +111,8 @@ def _anchor(question: _Question, asked: Timeline) -> Anchor:
 
 def _summary(question: _Question, variants: Variants) -> ScheduleSummary:
     request, instance, engine, anchor = question.request, question.instance, question.engine, variants.anchor
-    bare = bare_summary(request, question.scheduler, variants.base.timeline)
+    asked = variants.base.timeline
+    bare = bare_summary(request, question.scheduler, asked.outcomes, asked.pass_count)
     wire = _wire(question)
     tells_output = engine is not None and coefficients_of(engine.terms).decode is not None
 

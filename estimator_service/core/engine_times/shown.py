@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from attrs import evolve
 
@@ -13,18 +13,20 @@ from estimator_service.core.engine_times.answers import pass_estimate
 from estimator_service.core.engine_times.parts import FitErrors, PricedReplay
 from estimator_service.core.engine_times.prices import NO_PRICE, Prices
 from estimator_service.core.engine_times.question import Instance
-from estimator_service.core.engine_times.timeline import Timeline
 from estimator_service.core.engine_times.work import is_generating
 from estimator_service.core.layouts.rows import stage_kinds
-from estimator_service.core.schedule import schedule_pass, schedule_words, stretches
+from estimator_service.core.schedule import (
+    OutcomeCounter,
+    Pass,
+    RequestOutcome,
+    replay,
+    schedule_pass,
+    schedule_words,
+    stretches,
+)
 from estimator_service.core.version import ESTIMATOR_VERSION
 from linkbound.domain.engine import EngineCalibration, SchedulerSettings
 from linkbound.domain.schedule import RequestTimes, SchedulePass, ScheduleRequest, ScheduleSummary
-
-
-def bare_passes(found: Timeline) -> Iterator[SchedulePass]:
-    """Passes without times (`docs/formulas.md`, Engine times)."""
-    yield from map(schedule_pass, stretches(found.passes))
 
 
 def timed_passes(replay: PricedReplay, prices: Prices, errors: FitErrors) -> Iterator[SchedulePass]:
@@ -46,7 +48,7 @@ def timed_passes(replay: PricedReplay, prices: Prices, errors: FitErrors) -> Ite
         )
 
 
-def bare_requests(found: Timeline) -> tuple[RequestTimes, ...]:
+def bare_requests(outcomes: Iterable[RequestOutcome]) -> tuple[RequestTimes, ...]:
     """What becomes of every request, without times (`docs/formulas.md`, Engine times)."""
     return tuple(
         RequestTimes(
@@ -56,19 +58,37 @@ def bare_requests(found: Timeline) -> tuple[RequestTimes, ...]:
             preemption_count=one.preemption_count,
             output_tokens=one.output_tokens,
         )
-        for one in found.outcomes
+        for one in outcomes
     )
 
 
-def bare_summary(request: ScheduleRequest, scheduler: SchedulerSettings, found: Timeline) -> ScheduleSummary:
+def bare_summary(
+    request: ScheduleRequest, scheduler: SchedulerSettings, outcomes: Iterable[RequestOutcome], pass_count: int
+) -> ScheduleSummary:
     """What follows from passes alone (`docs/formulas.md`, Engine times)."""
     return ScheduleSummary(
-        requests=bare_requests(found),
-        pass_count=found.pass_count,
+        requests=bare_requests(outcomes),
+        pass_count=pass_count,
         scheduler=scheduler,
         assumptions=schedule_words(scheduler, request.requests),
         estimator_version=ESTIMATOR_VERSION,
     )
+
+
+def bare_parts(request: ScheduleRequest, scheduler: SchedulerSettings) -> Iterator[SchedulePass | ScheduleSummary]:
+    """Passes without times as the replay makes them, none of which is kept, and the summary at the end.
+
+    (`docs/formulas.md`, Engine times) Raises InvalidArgumentError, from the iterator, for what the engine refuses.
+    """
+    counter = OutcomeCounter.of(scheduler, request.requests)
+    yield from map(schedule_pass, stretches(_counted(replay(scheduler, request.requests), counter)))
+    yield bare_summary(request, scheduler, counter.outcomes(), counter.pass_count)
+
+
+def _counted(passes: Iterable[Pass], counter: OutcomeCounter) -> Iterator[Pass]:
+    for found in passes:
+        counter.count(found)
+        yield found
 
 
 def schedule_assumptions(

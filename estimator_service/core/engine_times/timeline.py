@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import frozen
 
 from estimator_service.core.engine_times.work import NO_WORK, Work, pass_work
 from estimator_service.core.schedule import OutcomeCounter, Pass, PassSeconds, RequestOutcome, replay
 from linkbound.domain.engine import EngineRequest, SchedulerSettings
+from linkbound.domain.errors import InvalidArgumentError, Violation
 
 SAME_TIME = 1e-9
 """A pass that starts later than this share after the one before it ended: the engine was idle between them."""
+
+LARGEST_KEPT_SHARE_COUNT = 10_000_000
+"""Shares of all stretches, one for each request in one, that a question may keep: some hundred bytes each."""
 
 
 @frozen(kw_only=True)
@@ -66,10 +70,10 @@ def timeline(
 
     `pass_seconds`, seconds of all passes of a stretch, is needed where requests arrive by time. `sent` are the requests
     with the arrivals that times count from, where the engine sees them later. Raises InvalidArgumentError for what the
-    engine refuses.
+    engine refuses, and for a replay that has too many shares to be kept.
     """
     in_seconds = requests[0].arrival_seconds is not None
-    passes = tuple(replay(scheduler, requests, pass_seconds if in_seconds else None))
+    passes = tuple(_kept(replay(scheduler, requests, pass_seconds if in_seconds else None)))
     counter = OutcomeCounter.of(scheduler, requests)
     first, last = [0] * len(requests), [0] * len(requests)
     for index, found in enumerate(passes):
@@ -94,6 +98,28 @@ def timeline(
         outcomes=counter.outcomes(),
         pass_count=counter.pass_count,
     )
+
+
+def check_kept(share_count: int) -> None:
+    """Raise InvalidArgumentError for more shares than a question may keep (`docs/formulas.md`, Engine times)."""
+    if share_count > LARGEST_KEPT_SHARE_COUNT:
+        raise InvalidArgumentError(
+            [
+                Violation(
+                    "requests",
+                    f"are in more than {LARGEST_KEPT_SHARE_COUNT} places of passes together, which times would need to"
+                    " be kept of; passes alone are not kept",
+                )
+            ]
+        )
+
+
+def _kept(passes: Iterable[Pass]) -> Iterator[Pass]:
+    share_count = 0
+    for found in passes:
+        share_count += len(found.requests)
+        check_kept(share_count)
+        yield found
 
 
 def _arrival(passes: Sequence[Pass], begin: int, request: EngineRequest) -> int:

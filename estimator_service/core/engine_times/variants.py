@@ -11,7 +11,7 @@ from estimator_service.core.engine_times.anchors import Anchor
 from estimator_service.core.engine_times.parts import Parts, PricedReplay, Pricing, mean_parts, priced_replay
 from estimator_service.core.engine_times.prices import Prices
 from estimator_service.core.engine_times.splits import split_arrivals
-from estimator_service.core.engine_times.timeline import Timeline, timeline
+from estimator_service.core.engine_times.timeline import Timeline, check_kept, timeline
 from linkbound.domain.engine import EngineRequest, SchedulerSettings
 
 PartsOf = Callable[[PricedReplay], Parts]
@@ -45,6 +45,7 @@ def timelines(
     if not may_split:
         return (together,)
     parted = split_arrivals(requests, together)
+    check_kept(sum(len(found.requests) for found in together.passes) * (1 + len(parted)))
     return (together, *(timeline(scheduler, one, seconds, requests) for one in parted))
 
 

@@ -46,7 +46,7 @@ def reasons(
             "No tensor-parallel group that the model can be cut to holds it on these nodes, so its layers are shared"
             " out over pipeline stages; with a prompt in each stage none of them waits."
         )
-    if any(one.option.instance_count < best.option.instance_count for one in runnable):
+    if any(_is_larger_group(one.option, best.option) for one in runnable):
         yield (
             "A larger group computes a prompt sooner and sends about as much for it, so the link takes a larger share"
             " of its time; smaller groups side by side share the arithmetic of many prompts without that."
@@ -59,7 +59,16 @@ def reasons(
             " and nothing says that the model fits fewer ranks."
         )
     elif all(one.option.memory is None for one in options):
-        yield "Whether the model fits was not checked; the best size is the smallest one into which it does."
+        why = "was not checked"
+        if any(one.option.feasible is None for one in options):
+            why = "is not known, since the model does not say what it keeps in memory"
+        yield f"Whether the model fits {why}; the best size is the smallest one into which it does."
+
+
+def _is_larger_group(one: LayoutOption, best: LayoutOption) -> bool:
+    """Whether both are tensor-parallel groups alone, and this is one of fewer and larger ones."""
+    stage_counts = {one.layout.pipeline_parallel_size, best.layout.pipeline_parallel_size}
+    return stage_counts == {1} and one.instance_count < best.instance_count
 
 
 def _line(request: LayoutRecommendationRequest, one: Ranked) -> str:
@@ -70,11 +79,13 @@ def _line(request: LayoutRecommendationRequest, one: Ranked) -> str:
         loss = f"at most {100 * upper_end(option.extra_ttft_fraction):.1f} % of the TTFT"
     stay = "stays" if option.idle_node_count == 1 else "stay"
     idle = f"; {option.idle_node_count} of {nodes} nodes {stay} idle" if option.idle_node_count else ""
-    what = "transfers alone" if request.baseline_ttft_seconds is None else "transfers and arithmetic"
-    return (
-        f"{option.instance_count} x {layout_name(option.layout)}: loses {loss}{idle}; all nodes together take a prompt"
-        f" every {in_seconds(one.seconds_per_prompt)}, counting {what}."
-    )
+    every = in_seconds(one.seconds_per_prompt)
+    rate = f"all nodes together take a prompt every {every}, counting transfers and arithmetic"
+    if request.baseline_ttft_seconds is None:
+        rate = f"transfers alone allow all nodes together a prompt every {every}"
+        if not one.seconds_per_prompt:
+            rate = "its transfers set no limit to the prompts of all nodes together"
+    return f"{option.instance_count} x {layout_name(option.layout)}: loses {loss}{idle}; {rate}."
 
 
 def _why_none(

@@ -1,4 +1,4 @@
-"""What layouts are ranked by: transfers of prompts and decode passes, both ends, of the same kind for each of them."""
+"""What layouts are ranked by: transfers of prompts and decode passes, of the same kind for each of them."""
 
 from __future__ import annotations
 
@@ -6,49 +6,83 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from estimator_service.core.decode import DecodePass
+from estimator_service.core.decode import DecodePass, pass_floor
+from estimator_service.core.elementwise import larger
 from estimator_service.core.intervals import upper_end
 from linkbound.domain.estimate import Estimate
-from linkbound.domain.layout import layout_name
+from linkbound.domain.layout import ExpertParallelism, ParallelLayout, layout_name
 from linkbound.domain.layout_comparison import LayoutEstimate
 
 
 @frozen(kw_only=True)
 class Span:
-    """From everything at the same time to everything in turn."""
+    """From everything at the same time to everything in turn, and the time between them that counts in an order."""
 
     least_seconds: float
+    ranked_seconds: float
     most_seconds: float
 
     def times(self, count: int) -> Span:
         """`count` of them."""
-        return Span(least_seconds=self.least_seconds * count, most_seconds=self.most_seconds * count)
+        return Span(
+            least_seconds=self.least_seconds * count,
+            ranked_seconds=self.ranked_seconds * count,
+            most_seconds=self.most_seconds * count,
+        )
 
     def plus(self, other: Span) -> Span:
         """One after the other."""
         return Span(
-            least_seconds=self.least_seconds + other.least_seconds, most_seconds=self.most_seconds + other.most_seconds
+            least_seconds=self.least_seconds + other.least_seconds,
+            ranked_seconds=self.ranked_seconds + other.ranked_seconds,
+            most_seconds=self.most_seconds + other.most_seconds,
         )
 
 
 @frozen(kw_only=True)
 class CountedSeconds:
-    """What counts for a layout: transfers of prompts, and the reads and transfers of a decode pass."""
+    """What counts for a layout: transfers of prompts, and the reads and transfers of a decode pass.
+
+    `reads_are_open`: rows may share what they read or not. `reads_are_scaled`: each part counts in the ratio of a mean.
+    """
 
     prompts: Span
     pass_: Span
+    reads_are_open: bool
+    reads_are_scaled: bool
 
 
-def counted_seconds(prompts: Estimate, one_pass: DecodePass) -> CountedSeconds:
-    """Both ends of what a layout needs (`docs/formulas.md`, Layouts).
+@frozen(kw_only=True)
+class ReadSeconds:
+    """Time of the reads of a pass, at least and at most, and that of its floor, which holds for any cut of weights."""
 
-    A pass: from its floor to reads and all transfers in turn. What is read counts at the least in both.
+    least_seconds: float
+    most_seconds: float
+    floor_seconds: float
+
+
+def counted_seconds(
+    layout: ParallelLayout, prompts: Estimate, one_pass: DecodePass, reads: ReadSeconds
+) -> CountedSeconds:
+    """Both ends of what a layout needs, and where between them it stands in an order (`docs/formulas.md`, Layouts).
+
+    A pass: from its floor with what it reads at the least, to all reads and transfers in turn. A layout is ranked by
+    its least; the least of an all-to-all, all experts of a token on one rank, does not happen, so it is ranked by the
+    transfers of experts on a rank each.
     """
+    network, calibrated = one_pass.network, one_pass.calibrated
+    least = pass_floor(network, reads.least_seconds, calibrated).seconds
+    ranked_prompts, ranked_pass = prompts.lower, least
+    if layout.expert_parallelism is ExpertParallelism.ALL_TO_ALL:
+        ranked_prompts, most = upper_end(prompts), upper_end(network)
+        ranked_pass = larger(reads.least_seconds, most) if calibrated is None else reads.least_seconds + most
     return CountedSeconds(
-        prompts=Span(least_seconds=prompts.lower, most_seconds=upper_end(prompts)),
+        prompts=Span(least_seconds=prompts.lower, ranked_seconds=ranked_prompts, most_seconds=upper_end(prompts)),
         pass_=Span(
-            least_seconds=one_pass.floor.seconds, most_seconds=one_pass.read_seconds + upper_end(one_pass.network)
+            least_seconds=least, ranked_seconds=ranked_pass, most_seconds=reads.most_seconds + upper_end(network)
         ),
+        reads_are_open=reads.most_seconds > reads.least_seconds,
+        reads_are_scaled=reads.least_seconds > reads.floor_seconds,
     )
 
 

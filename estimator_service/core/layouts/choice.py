@@ -26,11 +26,19 @@ ENDS = (
     "The least has stages work without a gap and reads and transfers at the same time, the most has all of them in"
     " turn; latency and arithmetic are in neither."
 )
+READ_ENDS = (
+    "Reads count at the least with all rows of a pass on the experts of one, spread over the ranks, and with one read"
+    " of a cache for all drafts of its request; at the most each row reads its own, of whole experts all on one rank."
+)
+SCALED_READS = (
+    "Weights count in these figures by their parts, in the ratio of the bits that a source states for all of them to"
+    " those that are stored: that compares layouts, and the least time that a layout answers for a pass may be below."
+)
 CALIBRATED_ENDS = "The least has stages work without a gap, the most has all of them in turn; arithmetic is in neither."
 
 
 def single_stream_choice(candidates: Sequence[Candidate]) -> LayoutChoice | None:
-    """The layout with the shortest decode token for one request alone, at the least (`docs/formulas.md`, Layouts).
+    """The layout with the shortest decode token for one request alone, as ranked (`docs/formulas.md`, Layouts).
 
     Where nothing is known of what is read, the one with the fewest stages: what they read adds up.
     """
@@ -56,7 +64,7 @@ def single_stream_choice(candidates: Sequence[Candidate]) -> LayoutChoice | None
 def batched_choice(
     candidates: Sequence[Candidate], request: LayoutComparisonRequest, model: Model
 ) -> LayoutChoice | None:
-    """The layout that is done first with all requests, at the least (`docs/formulas.md`, Layouts).
+    """The layout that is done first with all requests, as ranked (`docs/formulas.md`, Layouts).
 
     Transfers of all prompts plus G passes, as `counted_seconds`, among layouts in which every stage and every attention
     group has a request: what the ranks compute is then the same in each.
@@ -65,7 +73,7 @@ def batched_choice(
     if not works:
         return None
     busy = [work for work in works if work.is_busy(request.workload.request_count)] or works
-    best = min(busy, key=lambda work: work.span.least_seconds)
+    best = min(busy, key=lambda work: work.span.ranked_seconds)
     undecided = _undecided(best.ranked, [work.ranked for work in busy], [work.span for work in busy])
     reasons = (
         *_batched_reasons(best, busy, request, model),
@@ -107,7 +115,7 @@ class _Work:
 
 
 def _alone(one: Ranked) -> tuple[float, float]:
-    return one.workings.alone.pass_.least_seconds, one.workings.alone.prompts.least_seconds
+    return one.workings.alone.pass_.ranked_seconds, one.workings.alone.prompts.ranked_seconds
 
 
 def _undecided(best: Ranked, others: Sequence[Ranked], spans: Sequence[Span]) -> list[Ranked]:
@@ -119,8 +127,9 @@ def _single_reasons(best: Ranked, runnable: Sequence[Ranked], undecided: Sequenc
     others = [f", {one.name} {in_span(one.workings.alone.pass_)}" for one in runnable if one is not best]
     yield (
         f"{best.name}: reads and transfers of a decode token of one request take {in_span(best.workings.alone.pass_)}"
-        f"{''.join(others)}. {_ends(runnable)}"
+        f"{''.join(others)}. {_ends(runnable, [one.workings.alone for one in runnable])}"
     )
+    yield from _spread_reasons(runnable)
     yield from _overlap_reasons(best, undecided)
     yield from _calibration_reasons(runnable)
     yield from _pipeline_reasons(best, runnable)
@@ -155,24 +164,29 @@ def _batched_reasons(
         f"{best.name}: {in_span(best.span)} in all. Transfers of {prompts} of {request.workload.prompt_tokens:,} tokens"
         f" take {in_span(best.counted.prompts)}, and reads and transfers of a pass in which every request gets its next"
         f" token {in_span(best.counted.pass_)}, {passes}."
-        f" {_ends([work.ranked for work in busy])}"
+        f" {_ends([work.ranked for work in busy], [work.counted for work in busy])}"
     )
-    for other in sorted((work for work in busy if work is not best), key=lambda work: work.span.least_seconds):
+    for other in sorted((work for work in busy if work is not best), key=lambda work: work.span.ranked_seconds):
         yield (
             f"{other.name}: {in_span(other.span)} in all, {in_span(other.counted.prompts)} and"
             f" {in_span(other.counted.pass_)} a pass; {sender} sends {other.sent} for the prompts, of {best.name}"
             f" {best.sent}.{_break_even(best, other)}"
         )
-    spread = [work.name for work in busy if _spreads(work.ranked)]
-    if spread:
-        yield (
-            f"{listed(spread)}: at the least all experts of a token share a rank, which no batch of tokens does; at the"
-            " most each is on a rank of its own."
-        )
+    yield from _spread_reasons([work.ranked for work in busy])
     if best.ranked.stage_count > 1:
         yield (
             "A stage hands on the hidden states of a token once, where one tensor-parallel group sums them"
             f" {model.all_reduce_count} times; with a pass in each stage no stage waits."
+        )
+
+
+def _spread_reasons(runnable: Sequence[Ranked]) -> Iterator[str]:
+    """Which end of the transfers of an all-to-all can happen."""
+    spread = [one.name for one in runnable if _spreads(one)]
+    if spread:
+        yield (
+            f"{listed(spread)}: at the least all experts of a token share a rank, which no batch of tokens does; at the"
+            " most each is on a rank of its own, and so it is ranked."
         )
 
 
@@ -203,20 +217,28 @@ def _idle_reason(work: _Work, request_count: int) -> str:
 
 
 def _break_even(best: _Work, other: _Work) -> str:
-    """From how many output tokens on the other one is ahead at the least, where there is such a number."""
-    saved = best.counted.pass_.least_seconds - other.counted.pass_.least_seconds
-    paid = other.counted.prompts.least_seconds - best.counted.prompts.least_seconds
+    """From how many output tokens on the other one is ahead as ranked, where there is such a number."""
+    saved = best.counted.pass_.ranked_seconds - other.counted.pass_.ranked_seconds
+    paid = other.counted.prompts.ranked_seconds - best.counted.prompts.ranked_seconds
     if saved <= 0 or paid <= 0:
         return ""
-    return f" At the least it is ahead from about {round(paid / saved):,} output tokens a request on."
+    end = "As ranked" if _spreads(best.ranked) or _spreads(other.ranked) else "At the least"
+    return f" {end} it is ahead from about {round(paid / saved):,} output tokens a request on."
 
 
 def _spreads(one: Ranked) -> bool:
     return one.estimate.layout.expert_parallelism is ExpertParallelism.ALL_TO_ALL
 
 
-def _ends(runnable: Sequence[Ranked]) -> str:
+def _ends(runnable: Sequence[Ranked], counted: Sequence[CountedSeconds]) -> str:
     is_calibrated = all(one.workings is one.candidate.calibrated for one in runnable)
     ends = CALIBRATED_ENDS if is_calibrated else ENDS
     is_open = any(Effect.WEIGHT_FORMAT in one.estimate.single_pass_seconds.effects_left_out for one in runnable)
-    return f"{ends} All of it holds {IF_OF_THE_DATA_TYPE}." if is_open else ends
+    return " ".join(
+        (
+            ends,
+            *((READ_ENDS,) if any(one.reads_are_open for one in counted) else ()),
+            *((SCALED_READS,) if any(one.reads_are_scaled for one in counted) else ()),
+            *((f"All of it holds {IF_OF_THE_DATA_TYPE}.",) if is_open else ()),
+        )
+    )

@@ -11,7 +11,7 @@ from estimator_service.core import assumptions
 from estimator_service.core.decode import DecodePass, decode_pass
 from estimator_service.core.elementwise import ceil_quotient, smaller
 from estimator_service.core.layouts.calibrated import calibrated_transfers, with_calibration
-from estimator_service.core.layouts.candidates import Candidate, Workings, counted_seconds
+from estimator_service.core.layouts.candidates import Candidate, CountedSeconds, ReadSeconds, Workings, counted_seconds
 from estimator_service.core.layouts.choice import batched_choice, single_stream_choice
 from estimator_service.core.layouts.fabric import Fabric, fabric_seconds, resolve_fabric
 from estimator_service.core.layouts.feasibility import layout_reasons
@@ -24,7 +24,13 @@ from estimator_service.core.layouts.load import (
 )
 from estimator_service.core.layouts.rows import stage_kinds
 from estimator_service.core.memory import MemorySettings, countable_need, feasibility_of, memory_need
-from estimator_service.core.pass_reads import compared_weight_bytes, stated_mean_is_lower
+from estimator_service.core.pass_reads import (
+    NOTHING_COMPARED,
+    compared_reads,
+    compared_weight_bytes,
+    seconds_to_read,
+    stated_mean_is_lower,
+)
 from estimator_service.core.prefill import prefill_effects, prefill_passes
 from estimator_service.core.version import ESTIMATOR_VERSION
 from linkbound.domain.calibration import Calibration
@@ -182,12 +188,7 @@ class _Times:
     of_one: Estimate
     together: DecodePass
     single: DecodePass
-
-    @property
-    def workings(self) -> Workings:
-        return Workings(
-            together=counted_seconds(self.of_all, self.together), alone=counted_seconds(self.of_one, self.single)
-        )
+    workings: Workings
 
 
 def _times(
@@ -202,11 +203,36 @@ def _times(
         prompt_seconds(prompts_on(layout, request.workload, requests), model, fabric, calibration)
         for requests in (count, 1)
     )
-    together, single = (
-        decode_pass(_decode(request, layout, requests), model, hardware, fabric, calibration, compared_weight_bytes)
-        for requests in (ceil_quotient(count, passes_in_flight(count, layout)), 1)
+    of_pass, of_token = (
+        _decode(request, layout, requests) for requests in (ceil_quotient(count, passes_in_flight(count, layout)), 1)
     )
-    return _Times(of_all=of_all, of_one=of_one, together=together, single=single)
+    together, single = (decode_pass(workload, model, hardware, fabric, calibration) for workload in (of_pass, of_token))
+    return _Times(
+        of_all=of_all,
+        of_one=of_one,
+        together=together,
+        single=single,
+        workings=Workings(
+            together=_counted(of_pass, model, hardware, of_all, together),
+            alone=_counted(of_token, model, hardware, of_one, single),
+        ),
+    )
+
+
+def _counted(
+    workload: DecodeWorkload, model: Model, hardware: Hardware | None, prompts: Estimate, one_pass: DecodePass
+) -> CountedSeconds:
+    reads = NOTHING_COMPARED if hardware is None else compared_reads(workload, model)
+    return counted_seconds(
+        workload.layout,
+        prompts,
+        one_pass,
+        ReadSeconds(
+            least_seconds=seconds_to_read(reads.least_bytes, hardware),
+            most_seconds=seconds_to_read(reads.most_bytes, hardware),
+            floor_seconds=one_pass.read_seconds,
+        ),
+    )
 
 
 def prompts_on(layout: ParallelLayout, workload: ClusterWorkload, request_count: int) -> PrefillWorkload:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from attrs import frozen
 
@@ -81,24 +81,26 @@ def pipelines_that_fit(
 ) -> Iterator[ParallelLayout]:
     """Of each size the instance with the fewest stages that fits, two at least (`docs/formulas.md`, Recommendation).
 
-    Stages are as many as make the longest one shorter by a layer.
+    Of stage counts that straddle no node, the fewest for each length of the longest stage.
     """
     for size in cuttable_sizes(model, largest_rank_count // 2, ranks_per_node):
         most = smaller(model.layer_count, largest_rank_count // size)
+        stage_counts = (
+            stage_count for stage_count in range(2, most + 1) if fits_nodes(size * stage_count, ranks_per_node)
+        )
         layouts = (
             instance_layout(size, ranks_per_node, stage_count)
-            for stage_count in _stage_counts(model.layer_count, most)
-            if fits_nodes(size * stage_count, ranks_per_node)
+            for stage_count in _shortening(stage_counts, model.layer_count)
         )
         first = next((layout for layout in layouts if fits(layout)), None)
         if first is not None:
             yield first
 
 
-def _stage_counts(layer_count: int, most: int) -> Iterator[int]:
-    """The fewest stages for each length of the longest one."""
+def _shortening(stage_counts: Iterable[int], layer_count: int) -> Iterator[int]:
+    """Of counts in rising order the first for each length of the longest stage."""
     longest = layer_count
-    for stage_count in range(2, most + 1):
+    for stage_count in stage_counts:
         length = ceil_quotient(layer_count, stage_count)
         if length < longest:
             longest = length

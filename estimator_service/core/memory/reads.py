@@ -35,8 +35,8 @@ def weight_bytes_read(model: Model, layout: ParallelLayout, row_count: int) -> R
     """Weight bytes that the busiest rank reads in a pass of `row_count` token rows (`docs/formulas.md`, Memory).
 
     At least: the parts that one row uses, with the experts of one row; whatever every rank holds is read by every
-    rank. At most: every row has experts of its own. None where the model does not say. For the passes of every stage
-    one after another, ask with `pipeline_parallel_size=1`.
+    rank. At most: every row has experts of its own, whole ones on the same rank. None where the model does not say. For
+    the passes of every stage one after another, ask with `pipeline_parallel_size=1`.
     """
     if not model.parameter_groups:
         return _even_read(model, layout)
@@ -62,21 +62,30 @@ def _of_stage(model: Model, layout: ParallelLayout, stage: Stage, row_count: int
         if whole_bytes is None:
             return None
         of_stage = stage_share(group, placement, stage)
-        lower_bytes += of_stage.at_least_of(_used(group, model, layout, 1).at_least_of(whole_bytes))
-        upper_bytes += of_stage.of(_used(group, model, layout, row_count).of(whole_bytes))
+        lower_bytes += of_stage.at_least_of(_used_at_least(group, model, layout).at_least_of(whole_bytes))
+        upper_bytes += of_stage.of(_used_at_most(group, model, layout, row_count).of(whole_bytes))
     return ReadBytes(lower_bytes=lower_bytes, upper_bytes=upper_bytes)
 
 
-def _used(group: ParameterGroup, model: Model, layout: ParallelLayout, row_count: int) -> Share:
-    """The share of a stage's part that one rank reads where no two of `row_count` rows use the same."""
-    held = rank_share(group, model, layout)
+def _used_at_least(group: ParameterGroup, model: Model, layout: ParallelLayout) -> Share:
+    """The share of a stage's part that the busiest rank reads for one row, with its experts on all ranks."""
     if group.part is ModelPart.ROUTED_EXPERTS and holds_whole_experts(model, layout):
         # One row has experts on at most that many ranks, so the busiest of them reads the ceiling.
         expert_rank_count = layout.tensor_parallel_size * layout.data_parallel_size
-        asked = (
-            model.active_expert_count if row_count > 1 else ceil_quotient(model.active_expert_count, expert_rank_count)
-        )
-        return Share(numerator=smaller(held.numerator, row_count * asked), denominator=model.expert_count)
+        return _whole_experts(group, model, layout, ceil_quotient(model.active_expert_count, expert_rank_count))
+    return _used_at_most(group, model, layout, 1)
+
+
+def _whole_experts(group: ParameterGroup, model: Model, layout: ParallelLayout, count: int) -> Share:
+    held = rank_share(group, model, layout)
+    return Share(numerator=smaller(held.numerator, count), denominator=model.expert_count)
+
+
+def _used_at_most(group: ParameterGroup, model: Model, layout: ParallelLayout, row_count: int) -> Share:
+    """The share of a stage's part that one rank reads where no two of `row_count` rows use the same."""
+    if group.part is ModelPart.ROUTED_EXPERTS and holds_whole_experts(model, layout):
+        return _whole_experts(group, model, layout, row_count * model.active_expert_count)
+    held = rank_share(group, model, layout)
     per_row = group.part in (ModelPart.ROUTED_EXPERTS, ModelPart.EMBEDDING)
     used = smaller(group.parameter_count, group.active_parameter_count * (row_count if per_row else 1))
     return Share(numerator=held.numerator * used, denominator=held.denominator * group.parameter_count)

@@ -90,19 +90,21 @@ def memory_item(facts: PlanFacts) -> PlanItem:
             PlanStatus.MISSING,
             answers=lacking or missing(facts) or ("Not computed: no source states the weights of the model.",),
         )
-    need = fit.need
+    need, condition = fit.need, _condition(fit)
     answers = [
         (
             f"{words.megabytes(need.total_bytes)} of {words.megabytes(need.usable_bytes)} usable on each rank:"
-            f" {words.megabytes(fit.weight_bytes)} weights, {words.megabytes(fit.kv_cache_bytes)} cache of one request."
+            f" {words.megabytes(fit.weight_bytes)} weights, {words.megabytes(fit.kv_cache_bytes)} cache of one request"
+            f"{condition}."
         )
     ]
     if fit.fits:
-        answers.append(f"At the same time there is room for {counted(fit.largest_request_count, 'such request')}.")
+        room = counted(fit.largest_request_count, "such request")
+        answers.append(f"At the same time there is room for {room}{condition}.")
     else:
-        answers.append(f"{words.megabytes(-fit.headroom_bytes)} are short{_condition(fit)}.")
+        answers.append(f"{words.megabytes(-fit.headroom_bytes)} are short{condition}.")
     if fit.smallest_tp_that_fits is not None:
-        answers.append(f"The smallest size that fits is TP{fit.smallest_tp_that_fits}.")
+        answers.append(f"The smallest size that fits is TP{fit.smallest_tp_that_fits}{condition}.")
     return _MEMORY.item(
         PlanStatus.OK if fit.fits else PlanStatus.CONCERN,
         answers=tuple(answers),

@@ -19,11 +19,11 @@ from estimator_service.architecture.read_architecture import read_architecture, 
 from estimator_service.catalog.directory import SHIPPED_DIRECTORY
 from estimator_service.catalog.files import read_table
 from estimator_service.catalog.model_files import ModelFile
-from estimator_service.catalog.tables import from_table
 from estimator_service.core.inventory import sent_bytes_per_token
 from linkbound.domain.catalog import Model, ModelPart, WeightFormatSource
 from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.quantisation_file import with_quantisation
+from linkbound.importers.tables import from_table
 
 FOLDER = os.environ.get("LINKBOUND_REFERENCE_DATA", "")
 pytestmark = pytest.mark.skipif(not FOLDER, reason="LINKBOUND_REFERENCE_DATA is not set: real configs are not swept")

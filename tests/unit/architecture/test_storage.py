@@ -120,6 +120,21 @@ def test_tools_by_hand(quantisation: dict[str, Any], linear_bytes: float) -> Non
 
 
 @pytest.mark.parametrize(
+    ("quantisation", "differs"),
+    [
+        ({"quant_method": "auto-round"}, {"extra_config": {"model.layers.0.mlp.up_proj": {}}}),
+        ({"quant_method": "gptq"}, {"dynamic": {"+:.*up_proj": {}}}),
+    ],
+)
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_a_module_of_which_nothing_is_said_has_the_bits_of_the_rest(
+    quantisation: dict[str, Any], differs: dict[str, Any], bits: int
+) -> None:
+    rest = {**quantisation, "bits": bits, "group_size": 64}
+    assert stored({**rest, **differs}) == stored(rest)
+
+
+@pytest.mark.parametrize(
     ("quantisation", "told"),
     [
         (compressed({"num_bits": 4}, sparsity_config={"format": "sparse-24-bitmask"}), "stored without their zeros"),
@@ -127,6 +142,11 @@ def test_tools_by_hand(quantisation: dict[str, Any], linear_bytes: float) -> Non
         ({"quant_method": "compressed-tensors", "config_groups": [1]}, "config_groups is not an object"),
         ({"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "int3"}}}, "quantisation quark"),
         ({"quant_method": "auto-round", "bits": 4, "data_type": "wishful"}, "quantisation auto-round"),
+        *(
+            ({"quant_method": method}, "the quantisation names no bits")
+            for method in ("gptq", "awq", "auto-round", "gptq_marlin")
+        ),
+        ({"quant_method": "auto-round", "extra_config": {"a": {"group_size": 32}}}, "the quantisation names no bits"),
         (
             {"quant_method": "modelopt", "quantized_layers": {"lm_head": {"quant_algo": "WISHFUL"}}},
             "modules with quantisation WISHFUL",

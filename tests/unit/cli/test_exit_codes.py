@@ -32,6 +32,20 @@ def test_an_interrupt_is_130(failing: list[BaseException], linkbound: Command) -
     assert outcome.err.strip() == "linkbound: interrupted"
 
 
+@pytest.mark.parametrize(
+    ("code", "expected", "told"),
+    [(None, 0, ""), (0, 0, ""), (7, 7, ""), ("no such plugin", 1, "linkbound: no such plugin\n")],
+)
+def test_what_ends_the_process_keeps_its_code(
+    failing: list[BaseException], linkbound: Command, code: object, expected: int, told: str
+) -> None:
+    failing.append(SystemExit(code))
+    outcome = linkbound("fail")
+    assert (outcome.exit_code, outcome.err) == (expected, told)
+    # What comes next still has an output.
+    assert linkbound("links").out
+
+
 def test_a_fault_is_1_and_no_traceback(failing: list[BaseException], linkbound: Command) -> None:
     failing.append(RuntimeError("boom"))
     outcome = linkbound("fail")

@@ -108,8 +108,15 @@ def test_layouts_that_no_figure_tells_apart_are_named(linkbound: Command) -> Non
     ]
     out = linkbound(*arguments).out
     assert out.splitlines()[0] == (
-        "one request alone: TP8 (or TP8, experts by all-reduce);"
-        " all requests in flight: TP2 x PP4 (or PP8; DP8, experts by all-to-all)"
+        "one request alone: TP8 (or TP8, experts by all-reduce); all requests in flight: TP2 x PP4 (or 3 others)"
+    )
+    assert "Which of TP2 x PP4 and TP4 x PP2; PP8 or DP8, experts by all-to-all is ahead" in out
+    mixture = [
+        *("estimate", "layouts", "--model", "mixtral-8x7b", "--nodes", "8", "--link", "200g"),
+        *("--prompt-tokens", "8k", "--requests", "16", "--output-tokens", "2000"),
+    ]
+    assert linkbound(*mixture).out.splitlines()[0] == (
+        "one request alone: TP8; all requests in flight: TP8 (or TP4 x PP2; TP8, experts by all-reduce)"
     )
     rows = {line.partition("  ")[0]: line for line in reversed(out.splitlines())}
     assert "  measured  " in rows["TP8"]

@@ -100,6 +100,26 @@ def test_what_is_taken_for_a_name(linkbound: Command, typed: str, told: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("typed", "kind"), [("q", "folder"), ("plain", "file"), ("models/q", ""), ("glm-5.3", ""), ("other", "")]
+)
+def test_a_name_that_is_also_a_path(
+    linkbound: Command, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, kind: str
+) -> None:
+    """Names of the catalogue win, whatever lies in the working directory; what is there is told."""
+    for folder in ("q", "glm-5.3"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "config.json").write_text(config.read_text())
+    (tmp_path / "plain").write_text(config.read_text())
+    monkeypatch.chdir(tmp_path)
+    asked = linkbound("estimate", "prefill", "--model", typed, *COMMANDS["prefill"])
+    assert asked.exit_code == (0 if typed == "glm-5.3" else USAGE)
+    hint = f"; there is a {kind} {typed!r} here, which is meant by ./{typed}"
+    assert (hint in asked.err) == bool(kind)
+    if kind:
+        assert linkbound("estimate", "prefill", "--model", f"./{typed}", *COMMANDS["prefill"]).exit_code == 0
+
+
+@pytest.mark.parametrize(
     ("typed", "told"),
     [
         ("", "is empty"),

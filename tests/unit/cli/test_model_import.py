@@ -213,15 +213,46 @@ def test_what_is_no_quantisation_is_told_by_its_file(
     assert told in refused.err
 
 
-def test_a_quantisation_in_the_folder_that_is_none_is_told_by_its_file(linkbound: Command, tmp_path: Path) -> None:
+IN_FOLDER = (("models", "import"), ("estimate", "decode", "--tp", "1", "--link", "10g", "--model"))
+"""Commands that read a folder, each with what goes before its path."""
+
+
+@pytest.mark.parametrize("command", IN_FOLDER)
+@pytest.mark.parametrize("content", ["{}", '{"a": 1}', "[]"])
+@pytest.mark.parametrize("is_stated", [False, True])
+def test_a_file_in_the_folder_that_names_no_quantisation_is_told_and_left_aside(
+    linkbound: Command, tmp_path: Path, command: tuple[str, ...], content: str, *, is_stated: bool
+) -> None:
+    own = {"quantization_config": {"quant_method": "fp8"}} if is_stated else {}
+    (tmp_path / "config.json").write_text(json.dumps({**SMALL, **own}))
+    alone = linkbound(*command, str(tmp_path), "--json")
+    beside = tmp_path / "quant_config.json"
+    beside.write_text(content)
+    asked = linkbound(*command, str(tmp_path), "--json")
+    assert (asked.exit_code, asked.answer) == (0, alone.answer)
+    assert asked.err == f"linkbound: {str(beside)!a} names no quantisation, and is left aside\n"
+
+
+@pytest.mark.parametrize("command", IN_FOLDER)
+def test_a_later_file_in_the_folder_may_name_it(linkbound: Command, tmp_path: Path, command: tuple[str, ...]) -> None:
     (tmp_path / "config.json").write_text(json.dumps(SMALL))
-    beside = tmp_path / "hf_quant_config.json"
-    beside.write_text(json.dumps({"a": 1}))
-    for command in (
-        ("models", "import", str(tmp_path)),
-        ("estimate", "decode", "--model", str(tmp_path), "--tp", "1", "--link", "10g"),
-    ):
-        refused = linkbound(*command)
-        assert (refused.exit_code, refused.out) == (USAGE, "")
-        assert f"'{beside}'" in refused.err
-        assert "names no quantisation" in refused.err
+    (tmp_path / "quant_config.json").write_text(json.dumps(FP8))
+    alone = linkbound(*command, str(tmp_path), "--json")
+    (tmp_path / "hf_quant_config.json").write_text("{}")
+    assert linkbound(*command, str(tmp_path), "--json").answer == alone.answer
+
+
+@pytest.mark.parametrize("command", IN_FOLDER)
+@pytest.mark.parametrize(("content", "told"), [("{", "is not JSON"), ("", "is empty"), ('{"bits": "four"}', "")])
+def test_a_file_in_the_folder_that_is_broken_is_told_by_its_name_where_it_counts(
+    linkbound: Command, tmp_path: Path, command: tuple[str, ...], content: str, told: str
+) -> None:
+    config, beside = tmp_path / "config.json", tmp_path / "hf_quant_config.json"
+    config.write_text(json.dumps(SMALL))
+    beside.write_text(content)
+    refused = linkbound(*command, str(tmp_path))
+    assert (refused.exit_code, refused.out) == (USAGE, "")
+    assert told in refused.err
+    assert not told or str(beside) in refused.err
+    config.write_text(json.dumps({**SMALL, "quantization_config": {"quant_method": "fp8"}}))
+    assert linkbound(*command, str(tmp_path)).exit_code == 0

@@ -279,3 +279,13 @@ def test_bad_input(arguments: list[str], message: str, linkbound: Command) -> No
     assert outcome.out == ""
     assert message in outcome.err
     assert "Traceback" not in outcome.err
+
+
+@pytest.mark.parametrize(("given", "missing"), [("--link", "--baseline-ttft"), ("--baseline-ttft", "--link")])
+def test_half_a_baseline_is_told_by_the_options(linkbound: Command, given: str, missing: str) -> None:
+    value = {"--link": "10g", "--baseline-ttft": "6s"}[given]
+    target = ("estimate", "target", "--model", "glm-5.3", "--tp", "8", "--prompt-tokens", "8k", "--target-ttft", "9s")
+    refused = linkbound(*target, given, value)
+    assert refused.exit_code == 2
+    assert refused.err.startswith(f"linkbound: {missing}: is missing; ")
+    assert "_" not in refused.err

@@ -57,7 +57,47 @@ def test_a_floor_that_the_network_sets_hangs_on_no_format(linkbound: Command, co
     slow = ("--tp", "2", "--requests", "4096", "--link", "1g")
     out = linkbound("estimate", "decode", "--model", str(config), *slow).out
     assert "weight format" in out
-    assert IF_OF_THE_DATA_TYPE not in out
+    conditional = [line.split("  ")[0] for line in out.splitlines() if IF_OF_THE_DATA_TYPE in line]
+    assert conditional == ["reads of a pass", "weights read per pass, one rank"]
+
+
+WEIGHT_ROWS = [
+    *("reads of a pass", "pass", "traffic, one rank", "weights read per pass, one rank"),
+    *("extra pass time over the pass", "output of one request"),
+]
+CHANGE = ("--tp", "2", "--link", "25g", *SMALL_HARDWARE)
+
+
+@pytest.mark.parametrize("to_link", ["1g", "100g"])
+@pytest.mark.parametrize("is_stated", [False, True])
+def test_every_row_that_rests_on_weights_says_on_what_it_hangs(
+    linkbound: Command, config: Path, to_link: str, *, is_stated: bool
+) -> None:
+    if is_stated:
+        config.write_text(json.dumps({**CONFIG, "quantization_config": {"quant_algo": None}}))
+    first, *rows = linkbound(
+        "estimate", "decode", "--model", str(config), *CHANGE, "--to-link", to_link
+    ).out.splitlines()
+    conditional = [line.split("  ")[0] for line in rows if IF_OF_THE_DATA_TYPE in line]
+    assert conditional == ([] if is_stated else WEIGHT_ROWS)
+    # A share of the pass rests on its floor: the condition comes before the first percentage.
+    before_the_share = first.split("%")[0]
+    assert "%" in first
+    assert (IF_OF_THE_DATA_TYPE in before_the_share) != is_stated
+
+
+def test_bytes_of_a_rank_and_what_follows_say_on_what_they_hang(linkbound: Command, config: Path) -> None:
+    fits = ("--tp", "8", "--context", "1k", *SMALL_HARDWARE)
+    rows = linkbound("estimate", "memory", "--model", str(config), *fits).out.splitlines()
+    conditional = [line.split("  ")[0] for line in rows if IF_OF_THE_DATA_TYPE in line]
+    weights = ["weights, cut over ranks", "weights, whole on every rank"]
+    assert conditional == [*weights, "in all", "requests that fit", "smallest size that fits"]
+
+
+def test_passes_and_memory_of_layouts_say_on_what_they_hang(linkbound: Command, config: Path) -> None:
+    rows = linkbound("estimate", "layouts", "--model", str(config), *COMMANDS["layouts"]).out.splitlines()
+    (note,) = [line for line in rows if line.startswith("pass, memory")]
+    assert note.endswith(IF_OF_THE_DATA_TYPE)
 
 
 def test_what_fits_hangs_on_no_format(linkbound: Command, config: Path) -> None:

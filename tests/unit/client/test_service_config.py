@@ -13,7 +13,7 @@ from linkbound.client.operations import Operation
 from linkbound.client.remote import channel
 from linkbound.client.remote.services import ESTIMATOR_SERVICES, INGEST_SERVICES
 from linkbound.client.remote.sweeps import SWEEP_PATH
-from linkbound.client.remote.wire import APPEND_METHODS, METHODS
+from linkbound.client.remote.wire import APPEND_METHODS, METHODS, STREAM_METHODS
 
 CONFIG: dict[str, Any] = json.loads(Path(channel.__file__).with_name("service_config.json").read_text())
 POOL = descriptor_pool.Default()
@@ -37,8 +37,10 @@ def keys_of(node: Any) -> set[str]:
 
 
 def test_exactly_the_retried_operations_are_in_the_policy() -> None:
-    for operation, method in WIRE_METHODS:
-        assert (method.path, is_retried(method.path)) == (method.path, operation.call_class.is_retried)
+    paths = [(operation, method.path) for operation, method in WIRE_METHODS]
+    paths += [(operation, method.path) for operation, method in STREAM_METHODS.items()]
+    for operation, path in paths:
+        assert (path, is_retried(path)) == (path, operation.call_class.is_retried)
 
 
 @pytest.mark.parametrize("path", ["linkbound.ingest.v1.IngestService/StreamSamples", SWEEP_PATH.removeprefix("/")])
@@ -82,6 +84,15 @@ def test_every_operation_travels_by_a_method_of_the_protocol() -> None:
         assert issubclass(method.response_type, Message)
 
 
+def test_an_operation_that_is_answered_by_a_stream_travels_by_such_a_method() -> None:
+    assert STREAM_METHODS
+    for operation, method in STREAM_METHODS.items():
+        _, service, name = method.path.split("/")
+        described = POOL.FindServiceByName(service).methods_by_name[name]
+        assert (described.client_streaming, described.server_streaming) == (False, True)
+        assert described.output_type.full_name == method.response_type.DESCRIPTOR.full_name, operation.name
+
+
 def test_every_unary_method_of_the_protocol_is_an_operation() -> None:
     services = {*ESTIMATOR_SERVICES, *INGEST_SERVICES, "linkbound.ingest.v1.QueryService"}
     unary = {
@@ -95,5 +106,6 @@ def test_every_unary_method_of_the_protocol_is_an_operation() -> None:
 
 def test_every_operation_is_known_to_the_wire() -> None:
     declared = {value for value in vars(operations).values() if isinstance(value, Operation)}
-    assert {operation for operation, _ in WIRE_METHODS} == declared
+    assert {operation for operation, _ in WIRE_METHODS} | set(STREAM_METHODS) == declared
+    assert not set(METHODS) & set(STREAM_METHODS)
     assert len({operation.name for operation in declared}) == len(declared)

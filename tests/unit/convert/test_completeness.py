@@ -12,6 +12,7 @@ from linkbound.convert import (
     catalog_service,
     collective,
     collective_estimate,
+    engine,
     estimate,
     layout,
     link,
@@ -25,6 +26,7 @@ from linkbound.convert import (
 from linkbound.domain.calibration import CollectiveTiming
 from linkbound.domain.catalog import ModelPart, RowScope, WeightFormatSource, WeightSplit
 from linkbound.domain.collective import CollectiveAlgorithm, CollectiveKind, CollectiveProtocol
+from linkbound.domain.engine import EngineMetric, EngineTermKind
 from linkbound.domain.estimate import Basis, Constraint, Effect
 from linkbound.domain.layout import ExpertParallelism, RankGroup
 from linkbound.domain.link import LinkTransport, RateSource
@@ -37,6 +39,7 @@ from linkbound.domain.training import TrainingSharding
 from linkbound.estimator.v1 import (
     calibration_pb2,
     catalog_service_pb2,
+    engine_pb2,
     estimator_service_pb2,
     planning_pb2,
     sweep_pb2,
@@ -105,6 +108,8 @@ ENUMS: list[tuple[type[Enum], Any, Any, Any]] = [
         layout.expert_parallelism_from_proto,
     ),
     (RankGroup, estimator_service_pb2.RankGroup, layout.rank_group_to_proto, layout.rank_group_from_proto),
+    (EngineMetric, engine_pb2.EngineMetric, engine.engine_metric_to_proto, engine.engine_metric_from_proto),
+    (EngineTermKind, engine_pb2.EngineTermKind, engine.engine_term_kind_to_proto, engine.engine_term_kind_from_proto),
     (Metric, metric_pb2.Metric, metric.metric_to_proto, metric.metric_from_proto),
     (
         TrainingSharding,

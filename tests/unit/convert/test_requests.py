@@ -229,6 +229,8 @@ def test_an_absent_number_differs_from_zero() -> None:
     ("instant", "seconds", "nanos"),
     [
         (datetime(1970, 1, 1, tzinfo=UTC), 0, 0),
+        (datetime(1970, 1, 1, microsecond=1, tzinfo=UTC), 0, 1_000),
+        (datetime(1970, 1, 1, microsecond=999_999, tzinfo=UTC), 0, 999_999_000),
         (datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC), -1, 999_999_000),
         (datetime(1, 1, 1, tzinfo=UTC), -62_135_596_800, 0),
         (datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC), 253_402_300_799, 999_999_000),

@@ -32,17 +32,31 @@ FULL = settings(UNSHRUNK, max_examples=4)
 
 # These take two values, and have tests of their own below.
 OF_TWO_VALUES = {"stream_opened"}
+ARRIVALS = {"arrival_pass", "arrival_seconds"}
+MEASURED = {*ARRIVALS, "ttft_seconds", "last_ttft_seconds", "mean_ttft_seconds", "model", "model_config_json"}
+"""Of a request to an engine, and of what was measured of one."""
 ALTERNATIVES = {
     "cluster_workload": {"model", "model_config_json"},
     "collective_request": {"calibration", "collective_table"},
     "decode_request": {"model", "model_config_json", "calibration", "collective_table"},
     "decode_workload": {"model", "model_config_json"},
+    "engine_calibration": MEASURED,
+    "engine_point": {"ttft_seconds", "last_ttft_seconds", "mean_ttft_seconds", *ARRIVALS},
+    "engine_request": ARRIVALS,
+    "engine_table": MEASURED,
+    "fit_engine_calibration_request": MEASURED,
+    "fit_engine_calibration_response": MEASURED,
+    "get_engine_calibration_response": MEASURED,
     "layout_comparison_request": {"model", "model_config_json", "calibration", "collective_table"},
     "layout_recommendation_request": {"model", "model_config_json", "calibration", "collective_table"},
     "link_comparison_request": {"model", "model_config_json"},
+    "list_engine_calibrations_response": MEASURED,
     "memory_fit_request": {"model", "model_config_json"},
     "prefill_request": {"model", "model_config_json", "calibration", "collective_table"},
     "prefill_workload": {"model", "model_config_json"},
+    "schedule_part": MEASURED,
+    "schedule_request": {*MEASURED, "calibration", "collective_table", "engine_calibration", "engine_table"},
+    "schedule_summary": MEASURED,
     "slowest_link_request": {"model", "model_config_json"},
     "sweep_axis": {"values", "range"},
     "sweep_request": {"values", "range", "model_config_json", "expert_parallelism", "sequence_parallel"},

@@ -11,6 +11,7 @@ from linkbound.data.study import load_study
 from linkbound.demo import predictions
 from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.collective_estimate import CollectiveEstimate
+from linkbound.domain.link import rate_in_words
 from linkbound.domain.metric import Spread
 from linkbound.domain.prediction import Prediction
 from linkbound.domain.run_comparison import ComparisonRow, RunComparison
@@ -105,12 +106,27 @@ def test_an_estimator_that_is_replaced_between_two_questions_shows(monkeypatch: 
         assert predictions.of_bandwidths(estimator, STUDY.multi_node).estimator_version == "1+2"
 
 
+def test_a_bandwidth_above_the_line_rate_is_told_by_its_record() -> None:
+    study = STUDY.multi_node
+    rows = [(Metric.BUS_BANDWIDTH_BYTES_PER_SECOND, row.id, 1e9) for row in study.bandwidths]
+    row = study.bandwidth(study.fine_tunings[0].rows[-1].bandwidth_of)
+    too_fast = [(metric, key, 30e9 if key == row.id else value) for metric, key, value in rows]
+    with EstimatorClient() as estimator, pytest.raises(FailedPreconditionError) as caught:
+        predictions.of_training(estimator, study, measured("nccl", *too_fast))
+    line_rate = rate_in_words(row.line_rate_bits_per_second)
+    assert caught.value.reason == "MEASURED_ABOVE_LINE_RATE"
+    assert f"nccl measured a bus bandwidth of 240 Gb/s for {row.id!r}, above the line rate, {line_rate}: " in str(
+        caught.value
+    )
+    assert caught.value.metadata["subject"] == row.id
+
+
 def test_training_takes_the_bandwidth_that_was_measured_over_the_same_link() -> None:
     study = STUDY.multi_node
-    nccl = measured("nccl", *((Metric.BUS_BANDWIDTH_BYTES_PER_SECOND, row.id, 3e9) for row in study.bandwidths))
+    nccl = measured("nccl", *((Metric.BUS_BANDWIDTH_BYTES_PER_SECOND, row.id, 1e9) for row in study.bandwidths))
     with EstimatorClient() as estimator:
         prediction = predictions.of_training(estimator, study, nccl)
     steps = [value for value in prediction.values if value.transfer is not None]
     assert len(steps) == 8
-    assert {value.transfer.assumed_bytes_per_second for value in steps if value.transfer is not None} == {3e9}
+    assert {value.transfer.assumed_bytes_per_second for value in steps if value.transfer is not None} == {1e9}
     assert {value.transfer.fixed_seconds for value in steps if value.transfer is not None} == {0.45, 2.289}

@@ -222,7 +222,7 @@ def test_an_id_never_leaves_the_directory() -> None:
     ("old", "new", "told"),
     [
         ("hidden_size = 10", "hidden_size = 0", "hidden_size: 0 is not a whole number"),
-        ("hidden_size = 10\n", "", "'hidden_size'"),
+        ("hidden_size = 10\n", "", "architecture.hidden_size: is missing"),
         ("hidden_size = 10", "hidden_size = true", "is not of the type int"),
         ("hidden_size = 10", "hidden_size = 10\nwidth = 1", "architecture.width: is not a key of it"),
         ('layers = "0"', 'layers = "1"', "each layer from 0 once"),

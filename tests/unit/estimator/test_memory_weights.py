@@ -213,5 +213,12 @@ def test_eight_experts_of_a_row_on_four_ranks_are_two_on_one_of_them() -> None:
     )
 
 
+def test_experts_of_one_row_may_share_a_rank() -> None:
+    model = evolve(parts_model((evolve(EXPERTS, active_parameter_count=2400),)), active_expert_count=2)
+    assert weight_bytes_read(model, spread(4, 1, ExpertParallelism.ALL_REDUCE), 1) == ReadBytes(
+        lower_bytes=1200, upper_bytes=2400
+    )
+
+
 def test_stages_read_their_own_layers() -> None:
     assert read(QUERIES, NORMS, layout=PAIR_OF_STAGES) == (440, 440)

@@ -9,6 +9,7 @@ from estimator_service.core import assumptions
 from estimator_service.core.memory import ReadBytes, weight_bytes_read
 from estimator_service.core.pass_reads import (
     active_weight_bytes,
+    compared_reads,
     compared_weight_bytes,
     memory_reads,
     stated_mean_is_lower,
@@ -139,12 +140,49 @@ def test_layouts_compare_by_parts_whatever_mean_a_source_states() -> None:
     assert compared_weight_bytes(stated, cut(4)) == 2000
 
 
+def compared(requests: int, model: Model, drafts: int = 0, context: int | None = None) -> tuple[float, float]:
+    workload = DecodeWorkload(
+        model="decoder",
+        tensor_parallel_size=4,
+        request_count=requests,
+        draft_token_count=drafts,
+        context_tokens=context,
+    )
+    answer = compared_reads(workload, model)
+    return answer.least_bytes, answer.most_bytes
+
+
+def test_rows_may_share_what_they_read_or_not() -> None:
+    experts = attrs.evolve(group(ModelPart.ROUTED_EXPERTS, 4000), active_parameter_count=500)
+    mixed = model(parameter_groups=(experts,), total_parameters=4000, active_parameters=500)
+    assert compared(1, mixed) == (250, 250)
+    assert compared(3, mixed) == (250, 750)
+    assert compared(3, mixed, drafts=1) == (250, 1500)
+    assert compared(100, mixed) == (250, 2000)
+    cache = 3 * 8 * 100 * 10
+    assert compared(3, model(), drafts=1, context=100) == (4000 + cache, 4000 + 2 * cache)
+    # At half of the bits both ends are half.
+    assert compared(3, attrs.evolve(mixed, weight_bits_per_parameter=8.0)) == (125, 375)
+
+
+def test_of_totals_alone_groups_share_all_weights_or_none() -> None:
+    spread = DecodeWorkload(
+        model="decoder",
+        tensor_parallel_size=2,
+        data_parallel_size=4,
+        expert_parallelism=ExpertParallelism.ALL_GATHER,
+        request_count=4,
+    )
+    answer = compared_reads(spread, model(parameter_groups=()))
+    assert (answer.least_bytes, answer.most_bytes) == (1250, 5000)
+
+
 def test_without_parts_there_is_nothing_but_an_even_cut_to_compare_by() -> None:
     assert compared_weight_bytes(model(parameter_groups=()), cut(4)) == 2500
     assert compared_weight_bytes(model(parameter_groups=(), weight_bits_per_parameter=None), cut(4)) is None
     assert assumptions.of_compared_weights(model(), is_scaled=True) == (
         assumptions.STORED_WEIGHTS,
-        assumptions.SCALED_WEIGHTS,
+        assumptions.RANKED_WEIGHTS,
     )
     assert assumptions.of_compared_weights(model(), is_scaled=False) == (assumptions.STORED_WEIGHTS,)
     assert assumptions.of_compared_weights(model(parameter_groups=()), is_scaled=False) == (

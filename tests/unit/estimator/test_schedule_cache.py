@@ -88,6 +88,12 @@ def test_requests_near_their_longest_length_need_no_blocks_past_it() -> None:
     assert found[-1].number + found[-1].repeat == 10
 
 
+def test_all_blocks_come_back_from_requests_that_ended_at_their_longest_length() -> None:
+    scheduler = cache(6, draft_token_count=3, accepted_draft_tokens_per_pass=0, max_model_len=20)
+    requests = asked((10, 10), (10, 10), (17, 1), (17, 1), (17, 1), passes=(0, 0, 20, 20, 20))
+    assert scheduled(scheduler, requests)[-1] == (((2, 17), (3, 17), (4, 17)), 1)
+
+
 def test_a_lone_request_that_preempts_itself_goes_on_as_long_as_it_gains_a_token_by_it() -> None:
     # 2 blocks: 20 tokens. With 14, 4 rows and 3 slots do not fit, 14 tokens and 3 slots do: begun anew for each token.
     scheduler = cache(2, draft_token_count=3, accepted_draft_tokens_per_pass=0)

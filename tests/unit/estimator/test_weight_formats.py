@@ -9,8 +9,10 @@ import pytest
 
 from estimator_service.core.assumptions import WEIGHTS_OF_THE_DATA_TYPE
 from estimator_service.service import Estimator, default_estimator
+from linkbound.domain.calibration import CollectivePoint, CollectiveTable
 from linkbound.domain.catalog import ImportModelRequest, Model, WeightFormatSource
 from linkbound.domain.cluster_workload import ClusterWorkload
+from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.decode import DecodeRequest
 from linkbound.domain.estimate import Effect
 from linkbound.domain.layout import ParallelLayout
@@ -120,6 +122,41 @@ def test_times_that_read_weights_leave_their_format_out(tmp_path: Path, source: 
     assert Effect.WEIGHT_FORMAT not in answer.network_seconds.effects_left_out
 
 
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("is_calibrated", [False, True])
+@pytest.mark.parametrize("stage_count", [1, 2])
+def test_every_figure_of_a_pass_that_rests_on_weights_leaves_their_format_out(
+    tmp_path: Path, stage_count: int, *, is_open: bool, is_calibrated: bool
+) -> None:
+    workload = DecodeWorkload(model="mine", tensor_parallel_size=2, pipeline_parallel_size=stage_count, hardware=SPARK)
+    table = CollectiveTable(
+        kind=CollectiveKind.ALL_REDUCE,
+        rank_count=2,
+        points=(
+            CollectivePoint(message_bytes=1024, seconds=2e-5),
+            CollectivePoint(message_bytes=2**20, seconds=1e-4),
+        ),
+    )
+    answer = estimator_with(tmp_path, **IMPORTS["open" if is_open else "given"]).estimate_decode(
+        DecodeRequest(
+            workload=workload,
+            link=LINK,
+            to_link=Link(line_rate_bits_per_second=10**9),
+            collective_table=table if is_calibrated else None,
+        )
+    )
+    rests = (
+        *(answer.memory_seconds, answer.pass_seconds, answer.traffic_bits_per_second),
+        *(answer.extra_pass_fraction, answer.output_tokens_per_second),
+    )
+    assert [estimate is not None and Effect.WEIGHT_FORMAT in estimate.effects_left_out for estimate in rests] == [
+        is_open
+    ] * len(rests)
+    for other in (answer.network_seconds, answer.extra_pass_seconds):
+        assert other is not None
+        assert Effect.WEIGHT_FORMAT not in other.effects_left_out
+
+
 def test_without_hardware_no_time_rests_on_a_format(open_model: Estimator) -> None:
     workload = DecodeWorkload(model="mine", tensor_parallel_size=8)
     answer = open_model.estimate_decode(DecodeRequest(workload=workload, link=LINK))
@@ -139,6 +176,7 @@ def test_what_does_not_fit_says_on_what_it_hangs(open_model: Estimator) -> None:
     (item,) = [item for item in plan(open_model).items if item.topic == "memory"]
     assert item.status is PlanStatus.CONCERN
     assert any(answer.endswith(f"are short, {IF_OF_THE_DATA_TYPE}.") for answer in item.answers)
+    assert all(answer.endswith(f", {IF_OF_THE_DATA_TYPE}.") for answer in item.answers)
     assert any("how it is quantised" in advice for advice in item.advice)
 
 

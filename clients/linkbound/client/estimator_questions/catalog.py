@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from linkbound.client import names, operations
 from linkbound.client.options import UNSET, Timeout
@@ -10,6 +11,9 @@ from linkbound.client.question import Listing, Question, question
 from linkbound.domain.calibration import Calibration, CalibrationRequest, CollectiveTable, FitCalibrationRequest
 from linkbound.domain.catalog import Hardware, HardwareRequest, ImportModelRequest, Model, ModelRequest
 from linkbound.domain.rules import as_tuple
+
+if TYPE_CHECKING:
+    from linkbound.domain.engine import EngineCalibration, EngineTable
 
 
 def list_models(*, timeout_seconds: Timeout = UNSET) -> Listing[Model]:
@@ -117,3 +121,48 @@ def get_calibration(calibration: str, *, timeout_seconds: Timeout = UNSET) -> Qu
     """
     request = CalibrationRequest(calibration=names.calibration_id(calibration))
     return question(operations.GET_CALIBRATION, request.calibration, timeout_seconds)
+
+
+def fit_engine_calibration(
+    table: EngineTable,
+    *,
+    engine_calibration: str = "",
+    sources: Sequence[str] = (),
+    timeout_seconds: Timeout = UNSET,
+) -> Question[EngineCalibration]:
+    """The fit of what the passes of an engine take, stored under the id `engine_calibration` where that is given.
+
+    `sources` say where the times come from. The same times and sources under the same name again are the engine
+    calibration that exists. Formulas: `docs/formulas.md`, engine times.
+
+    Raises InvalidArgumentError, NotFoundError for an unknown model, AlreadyExistsError where the name is taken by other
+    content, FailedPreconditionError where the catalogue cannot be written, and the errors of the connection.
+    """
+    from linkbound.domain.engine import FitEngineCalibrationRequest
+
+    request = FitEngineCalibrationRequest(
+        table=table,
+        engine_calibration=names.engine_calibration_id(engine_calibration),
+        sources=as_tuple(sources),
+    )
+    return question(operations.FIT_ENGINE_CALIBRATION, request, timeout_seconds)
+
+
+def list_engine_calibrations(*, timeout_seconds: Timeout = UNSET) -> Listing[EngineCalibration]:
+    """Every engine calibration of the catalogue in the order of the ids; the timeout is that of one page.
+
+    One whose file is broken is skipped with an UnreadableEntryWarning. Raises the errors of the connection, while
+    iterating.
+    """
+    return Listing(operations.LIST_ENGINE_CALIBRATIONS, timeout_seconds)
+
+
+def get_engine_calibration(engine_calibration: str, *, timeout_seconds: Timeout = UNSET) -> Question[EngineCalibration]:
+    """The engine calibration with the id `engine_calibration`.
+
+    Raises InvalidArgumentError, NotFoundError with near names, and the errors of the connection.
+    """
+    from linkbound.domain.engine import EngineCalibrationRequest
+
+    request = EngineCalibrationRequest(engine_calibration=names.engine_calibration_id(engine_calibration))
+    return question(operations.GET_ENGINE_CALIBRATION, request.engine_calibration, timeout_seconds)

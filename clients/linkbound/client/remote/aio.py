@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+import contextlib
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from typing import Any, TypeVar
 
 import grpc
@@ -24,7 +25,7 @@ from linkbound.client.remote.channel import call_metadata, credentials
 from linkbound.client.remote.errors import error_of_call
 from linkbound.client.remote.samples import RemoteConnector, open_aio_channel
 from linkbound.client.remote.sweeps import aio_sweep_stream
-from linkbound.client.remote.wire import WireMethod, wire_method
+from linkbound.client.remote.wire import StreamMethod, WireMethod, stream_method, wire_method
 from linkbound.client.sample_stream import SampleConnector
 from linkbound.client.target import GIVEN_CHANNEL
 from linkbound.domain.errors import DeadlineExceededError, Error
@@ -50,10 +51,35 @@ class AsyncRemoteBackend:
         self, operation: Operation[RequestT, ResultT], request: RequestT, timeout_seconds: float | None
     ) -> ResultT:
         """The answer of the server."""
+        streamed = stream_method(operation)
+        if streamed is not None:
+            return await self._assembled(streamed, request, timeout_seconds)
         method = wire_method(operation, request)
         message = method.request_to_proto(request)
-        try:
+        with self._errors_of_calls():
             answer = await self._callable(method)(message, timeout=timeout_seconds, metadata=self._metadata)
+        return method.response_from_proto(answer)
+
+    async def _assembled(
+        self, method: StreamMethod[RequestT, ResultT], request: RequestT, timeout_seconds: float | None
+    ) -> ResultT:
+        answer = self._channel().unary_stream(
+            method.path, request_serializer=serialize, response_deserializer=method.response_type.FromString
+        )
+        assembly = method.assembly()
+        call = answer(method.request_to_proto(request), timeout=timeout_seconds, metadata=self._metadata)
+        try:
+            with self._errors_of_calls():
+                async for message in call:
+                    assembly.take(message)
+        finally:
+            call.cancel()
+        return assembly.result()
+
+    @contextlib.contextmanager
+    def _errors_of_calls(self) -> Iterator[None]:
+        try:
+            yield
         except grpc.RpcError as failure:
             raise error_of_call(failure, self._connection.target.address) from failure
         except asyncio.CancelledError as cancellation:
@@ -62,7 +88,6 @@ class AsyncRemoteBackend:
                 raise
             # Nobody cancelled the caller: gRPC cancels every call of a channel that is closed.
             raise closed_error() from cancellation
-        return method.response_from_proto(answer)
 
     def sweep(self, request: SweepRequest, timeout_seconds: float | None) -> AsyncGenerator[SweepColumns, None]:
         """One stream of the server."""

@@ -24,7 +24,7 @@ from linkbound.client.remote.channel import call_metadata, channel_options, cred
 from linkbound.client.remote.errors import error_of_call
 from linkbound.client.remote.samples import OwnChannelConnector
 from linkbound.client.remote.sweeps import sweep_stream
-from linkbound.client.remote.wire import WireMethod, wire_method
+from linkbound.client.remote.wire import StreamMethod, WireMethod, stream_method, wire_method
 from linkbound.client.sample_stream import SampleConnector
 from linkbound.client.target import GIVEN_CHANNEL
 from linkbound.domain.errors import DeadlineExceededError, Error
@@ -51,6 +51,9 @@ class RemoteBackend:
         self, operation: Operation[RequestT, ResultT], request: RequestT, timeout_seconds: float | None
     ) -> ResultT:
         """The answer of the server."""
+        streamed = stream_method(operation)
+        if streamed is not None:
+            return self._assembled(streamed, request, timeout_seconds)
         method = wire_method(operation, request)
         message = method.request_to_proto(request)
         try:
@@ -58,6 +61,23 @@ class RemoteBackend:
         except grpc.RpcError as failure:
             raise error_of_call(failure, self._connection.target.address) from failure
         return method.response_from_proto(answer)
+
+    def _assembled(
+        self, method: StreamMethod[RequestT, ResultT], request: RequestT, timeout_seconds: float | None
+    ) -> ResultT:
+        answer = self._channel.unary_stream(
+            method.path, request_serializer=serialize, response_deserializer=method.response_type.FromString
+        )
+        assembly = method.assembly()
+        call = answer(method.request_to_proto(request), timeout=timeout_seconds, metadata=self._metadata)
+        try:
+            for message in call:
+                assembly.take(message)
+        except grpc.RpcError as failure:
+            raise error_of_call(failure, self._connection.target.address) from failure
+        finally:
+            call.cancel()
+        return assembly.result()
 
     def sweep(self, request: SweepRequest, timeout_seconds: float | None) -> Generator[SweepColumns, None, None]:
         """One stream of the server."""

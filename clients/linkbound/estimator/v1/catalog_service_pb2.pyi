@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from linkbound.estimator.v1 import calibration_pb2 as _calibration_pb2
+from linkbound.estimator.v1 import engine_pb2 as _engine_pb2
 from linkbound.types.v1 import collective_pb2 as _collective_pb2
 import builtins as _builtins
 import sys
@@ -234,7 +235,7 @@ class UnreadableEntry(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     PROBLEM_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """`models/{model}`, `hardware/{hardware}` or `calibrations/{calibration}`."""
+    """`models/{model}`, `hardware/{hardware}`, `calibrations/{calibration}` or `engineCalibrations/{engine_calibration}`."""
     problem: _builtins.str
     """The file, and what is wrong with it."""
     def __init__(
@@ -781,6 +782,170 @@ class GetCalibrationResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetCalibrationResponse: _TypeAlias = GetCalibrationResponse  # noqa: Y015
+
+@_typing.final
+class FitEngineCalibrationRequest(_message.Message):
+    """Asks for `FitEngineCalibration`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_FIELD_NUMBER: _builtins.int
+    ENGINE_CALIBRATION_FIELD_NUMBER: _builtins.int
+    SOURCES_FIELD_NUMBER: _builtins.int
+    engine_calibration: _builtins.str
+    """Name to store the fit under, `engineCalibrations/{engine_calibration}`; the bare id is accepted. Empty: not stored."""
+    @_builtins.property
+    def table(self) -> _engine_pb2.EngineTable:
+        """Measured times of one engine. Required."""
+
+    @_builtins.property
+    def sources(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Where the times come from, at most 1024 characters each."""
+
+    def __init__(
+        self,
+        *,
+        table: _engine_pb2.EngineTable | None = ...,
+        engine_calibration: _builtins.str = ...,
+        sources: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["table", b"table"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["engine_calibration", b"engine_calibration", "sources", b"sources", "table", b"table"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FitEngineCalibrationRequest: _TypeAlias = FitEngineCalibrationRequest  # noqa: Y015
+
+@_typing.final
+class FitEngineCalibrationResponse(_message.Message):
+    """Answers `FitEngineCalibration`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENGINE_CALIBRATION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def engine_calibration(self) -> _engine_pb2.EngineCalibration:
+        """The fit."""
+
+    def __init__(
+        self,
+        *,
+        engine_calibration: _engine_pb2.EngineCalibration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["engine_calibration", b"engine_calibration"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["engine_calibration", b"engine_calibration"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FitEngineCalibrationResponse: _TypeAlias = FitEngineCalibrationResponse  # noqa: Y015
+
+@_typing.final
+class ListEngineCalibrationsRequest(_message.Message):
+    """Asks for `ListEngineCalibrations`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    page_size: _builtins.int
+    """Entries in one answer: 0 is 50, more than 1000 is 1000, negative is refused."""
+    page_token: _builtins.str
+    """`next_page_token` of the answer before; empty for the first page."""
+    def __init__(
+        self,
+        *,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListEngineCalibrationsRequest: _TypeAlias = ListEngineCalibrationsRequest  # noqa: Y015
+
+@_typing.final
+class ListEngineCalibrationsResponse(_message.Message):
+    """Answers `ListEngineCalibrations`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENGINE_CALIBRATIONS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    UNREADABLE_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Token of the next page; empty at the end."""
+    @_builtins.property
+    def engine_calibrations(self) -> _containers.RepeatedCompositeFieldContainer[_engine_pb2.EngineCalibration]:
+        """The engine calibrations."""
+
+    @_builtins.property
+    def unreadable(self) -> _containers.RepeatedCompositeFieldContainer[Global___UnreadableEntry]:
+        """Entries of this page whose files cannot be read, in the same order; everything else is listed."""
+
+    def __init__(
+        self,
+        *,
+        engine_calibrations: _abc.Iterable[_engine_pb2.EngineCalibration] | None = ...,
+        next_page_token: _builtins.str = ...,
+        unreadable: _abc.Iterable[Global___UnreadableEntry] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["engine_calibrations", b"engine_calibrations", "next_page_token", b"next_page_token", "unreadable", b"unreadable"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListEngineCalibrationsResponse: _TypeAlias = ListEngineCalibrationsResponse  # noqa: Y015
+
+@_typing.final
+class GetEngineCalibrationRequest(_message.Message):
+    """Asks for `GetEngineCalibration`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENGINE_CALIBRATION_FIELD_NUMBER: _builtins.int
+    engine_calibration: _builtins.str
+    """`engineCalibrations/{engine_calibration}`; the bare id is accepted."""
+    def __init__(
+        self,
+        *,
+        engine_calibration: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["engine_calibration", b"engine_calibration"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetEngineCalibrationRequest: _TypeAlias = GetEngineCalibrationRequest  # noqa: Y015
+
+@_typing.final
+class GetEngineCalibrationResponse(_message.Message):
+    """Answers `GetEngineCalibration`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENGINE_CALIBRATION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def engine_calibration(self) -> _engine_pb2.EngineCalibration:
+        """The engine calibration."""
+
+    def __init__(
+        self,
+        *,
+        engine_calibration: _engine_pb2.EngineCalibration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["engine_calibration", b"engine_calibration"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["engine_calibration", b"engine_calibration"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetEngineCalibrationResponse: _TypeAlias = GetEngineCalibrationResponse  # noqa: Y015
 
 @_typing.final
 class Collective(_message.Message):

@@ -75,6 +75,21 @@ class CatalogServiceStub(object):
                 request_serializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetCalibrationRequest.SerializeToString,
                 response_deserializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetCalibrationResponse.FromString,
                 _registered_method=True)
+        self.FitEngineCalibration = channel.unary_unary(
+                '/linkbound.estimator.v1.CatalogService/FitEngineCalibration',
+                request_serializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.FitEngineCalibrationRequest.SerializeToString,
+                response_deserializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.FitEngineCalibrationResponse.FromString,
+                _registered_method=True)
+        self.ListEngineCalibrations = channel.unary_unary(
+                '/linkbound.estimator.v1.CatalogService/ListEngineCalibrations',
+                request_serializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.ListEngineCalibrationsRequest.SerializeToString,
+                response_deserializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.ListEngineCalibrationsResponse.FromString,
+                _registered_method=True)
+        self.GetEngineCalibration = channel.unary_unary(
+                '/linkbound.estimator.v1.CatalogService/GetEngineCalibration',
+                request_serializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetEngineCalibrationRequest.SerializeToString,
+                response_deserializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetEngineCalibrationResponse.FromString,
+                _registered_method=True)
 
 
 class CatalogServiceServicer(object):
@@ -140,6 +155,30 @@ class CatalogServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def FitEngineCalibration(self, request, context):
+        """Fits what the passes of an engine take to measured times, and stores the fit where it is named. Errors:
+        INVALID_ARGUMENT, NOT_FOUND (MODEL_NOT_FOUND), ALREADY_EXISTS (ENGINE_CALIBRATION_EXISTS), FAILED_PRECONDITION
+        (CATALOG_READ_ONLY).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListEngineCalibrations(self, request, context):
+        """Lists the engine calibrations in the order of their names. Errors: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetEngineCalibration(self, request, context):
+        """Returns one engine calibration. Errors: INVALID_ARGUMENT, NOT_FOUND (ENGINE_CALIBRATION_NOT_FOUND, with near
+        names).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_CatalogServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -182,6 +221,21 @@ def add_CatalogServiceServicer_to_server(servicer, server):
                     servicer.GetCalibration,
                     request_deserializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetCalibrationRequest.FromString,
                     response_serializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetCalibrationResponse.SerializeToString,
+            ),
+            'FitEngineCalibration': grpc.unary_unary_rpc_method_handler(
+                    servicer.FitEngineCalibration,
+                    request_deserializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.FitEngineCalibrationRequest.FromString,
+                    response_serializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.FitEngineCalibrationResponse.SerializeToString,
+            ),
+            'ListEngineCalibrations': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListEngineCalibrations,
+                    request_deserializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.ListEngineCalibrationsRequest.FromString,
+                    response_serializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.ListEngineCalibrationsResponse.SerializeToString,
+            ),
+            'GetEngineCalibration': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetEngineCalibration,
+                    request_deserializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetEngineCalibrationRequest.FromString,
+                    response_serializer=linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetEngineCalibrationResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -401,6 +455,87 @@ class CatalogService(object):
             '/linkbound.estimator.v1.CatalogService/GetCalibration',
             linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetCalibrationRequest.SerializeToString,
             linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetCalibrationResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FitEngineCalibration(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkbound.estimator.v1.CatalogService/FitEngineCalibration',
+            linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.FitEngineCalibrationRequest.SerializeToString,
+            linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.FitEngineCalibrationResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListEngineCalibrations(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkbound.estimator.v1.CatalogService/ListEngineCalibrations',
+            linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.ListEngineCalibrationsRequest.SerializeToString,
+            linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.ListEngineCalibrationsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetEngineCalibration(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkbound.estimator.v1.CatalogService/GetEngineCalibration',
+            linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetEngineCalibrationRequest.SerializeToString,
+            linkbound_dot_estimator_dot_v1_dot_catalog__service__pb2.GetEngineCalibrationResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -54,6 +54,17 @@ class CatalogServiceStub:
     """Lists the calibrations in the order of their names. Errors: INVALID_ARGUMENT."""
     GetCalibration: _grpc.UnaryUnaryMultiCallable[_catalog_service_pb2.GetCalibrationRequest, _catalog_service_pb2.GetCalibrationResponse]
     """Returns one calibration. Errors: INVALID_ARGUMENT, NOT_FOUND (CALIBRATION_NOT_FOUND, with near names)."""
+    FitEngineCalibration: _grpc.UnaryUnaryMultiCallable[_catalog_service_pb2.FitEngineCalibrationRequest, _catalog_service_pb2.FitEngineCalibrationResponse]
+    """Fits what the passes of an engine take to measured times, and stores the fit where it is named. Errors:
+    INVALID_ARGUMENT, NOT_FOUND (MODEL_NOT_FOUND), ALREADY_EXISTS (ENGINE_CALIBRATION_EXISTS), FAILED_PRECONDITION
+    (CATALOG_READ_ONLY).
+    """
+    ListEngineCalibrations: _grpc.UnaryUnaryMultiCallable[_catalog_service_pb2.ListEngineCalibrationsRequest, _catalog_service_pb2.ListEngineCalibrationsResponse]
+    """Lists the engine calibrations in the order of their names. Errors: INVALID_ARGUMENT."""
+    GetEngineCalibration: _grpc.UnaryUnaryMultiCallable[_catalog_service_pb2.GetEngineCalibrationRequest, _catalog_service_pb2.GetEngineCalibrationResponse]
+    """Returns one engine calibration. Errors: INVALID_ARGUMENT, NOT_FOUND (ENGINE_CALIBRATION_NOT_FOUND, with near
+    names).
+    """
 
 @_typing.type_check_only
 class CatalogServiceAsyncStub(CatalogServiceStub):
@@ -81,6 +92,17 @@ class CatalogServiceAsyncStub(CatalogServiceStub):
     """Lists the calibrations in the order of their names. Errors: INVALID_ARGUMENT."""
     GetCalibration: _aio.UnaryUnaryMultiCallable[_catalog_service_pb2.GetCalibrationRequest, _catalog_service_pb2.GetCalibrationResponse]  # type: ignore[assignment]
     """Returns one calibration. Errors: INVALID_ARGUMENT, NOT_FOUND (CALIBRATION_NOT_FOUND, with near names)."""
+    FitEngineCalibration: _aio.UnaryUnaryMultiCallable[_catalog_service_pb2.FitEngineCalibrationRequest, _catalog_service_pb2.FitEngineCalibrationResponse]  # type: ignore[assignment]
+    """Fits what the passes of an engine take to measured times, and stores the fit where it is named. Errors:
+    INVALID_ARGUMENT, NOT_FOUND (MODEL_NOT_FOUND), ALREADY_EXISTS (ENGINE_CALIBRATION_EXISTS), FAILED_PRECONDITION
+    (CATALOG_READ_ONLY).
+    """
+    ListEngineCalibrations: _aio.UnaryUnaryMultiCallable[_catalog_service_pb2.ListEngineCalibrationsRequest, _catalog_service_pb2.ListEngineCalibrationsResponse]  # type: ignore[assignment]
+    """Lists the engine calibrations in the order of their names. Errors: INVALID_ARGUMENT."""
+    GetEngineCalibration: _aio.UnaryUnaryMultiCallable[_catalog_service_pb2.GetEngineCalibrationRequest, _catalog_service_pb2.GetEngineCalibrationResponse]  # type: ignore[assignment]
+    """Returns one engine calibration. Errors: INVALID_ARGUMENT, NOT_FOUND (ENGINE_CALIBRATION_NOT_FOUND, with near
+    names).
+    """
 
 class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
     """The models, the hardware and the calibrations that the estimator knows. Every method may be retried."""
@@ -153,5 +175,34 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_catalog_service_pb2.GetCalibrationResponse, _abc.Awaitable[_catalog_service_pb2.GetCalibrationResponse]]:
         """Returns one calibration. Errors: INVALID_ARGUMENT, NOT_FOUND (CALIBRATION_NOT_FOUND, with near names)."""
+
+    @_abc_1.abstractmethod
+    def FitEngineCalibration(
+        self,
+        request: _catalog_service_pb2.FitEngineCalibrationRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_catalog_service_pb2.FitEngineCalibrationResponse, _abc.Awaitable[_catalog_service_pb2.FitEngineCalibrationResponse]]:
+        """Fits what the passes of an engine take to measured times, and stores the fit where it is named. Errors:
+        INVALID_ARGUMENT, NOT_FOUND (MODEL_NOT_FOUND), ALREADY_EXISTS (ENGINE_CALIBRATION_EXISTS), FAILED_PRECONDITION
+        (CATALOG_READ_ONLY).
+        """
+
+    @_abc_1.abstractmethod
+    def ListEngineCalibrations(
+        self,
+        request: _catalog_service_pb2.ListEngineCalibrationsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_catalog_service_pb2.ListEngineCalibrationsResponse, _abc.Awaitable[_catalog_service_pb2.ListEngineCalibrationsResponse]]:
+        """Lists the engine calibrations in the order of their names. Errors: INVALID_ARGUMENT."""
+
+    @_abc_1.abstractmethod
+    def GetEngineCalibration(
+        self,
+        request: _catalog_service_pb2.GetEngineCalibrationRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_catalog_service_pb2.GetEngineCalibrationResponse, _abc.Awaitable[_catalog_service_pb2.GetEngineCalibrationResponse]]:
+        """Returns one engine calibration. Errors: INVALID_ARGUMENT, NOT_FOUND (ENGINE_CALIBRATION_NOT_FOUND, with near
+        names).
+        """
 
 def add_CatalogServiceServicer_to_server(servicer: CatalogServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

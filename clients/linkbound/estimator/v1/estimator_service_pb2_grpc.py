@@ -7,6 +7,7 @@ from linkbound.estimator.v1 import estimator_service_pb2 as linkbound_dot_estima
 from linkbound.estimator.v1 import layout_pb2 as linkbound_dot_estimator_dot_v1_dot_layout__pb2
 from linkbound.estimator.v1 import memory_pb2 as linkbound_dot_estimator_dot_v1_dot_memory__pb2
 from linkbound.estimator.v1 import planning_pb2 as linkbound_dot_estimator_dot_v1_dot_planning__pb2
+from linkbound.estimator.v1 import schedule_pb2 as linkbound_dot_estimator_dot_v1_dot_schedule__pb2
 from linkbound.estimator.v1 import sizing_pb2 as linkbound_dot_estimator_dot_v1_dot_sizing__pb2
 from linkbound.estimator.v1 import sweep_pb2 as linkbound_dot_estimator_dot_v1_dot_sweep__pb2
 
@@ -111,6 +112,11 @@ class EstimatorServiceStub(object):
                 '/linkbound.estimator.v1.EstimatorService/StreamSweep',
                 request_serializer=linkbound_dot_estimator_dot_v1_dot_sweep__pb2.StreamSweepRequest.SerializeToString,
                 response_deserializer=linkbound_dot_estimator_dot_v1_dot_sweep__pb2.StreamSweepResponse.FromString,
+                _registered_method=True)
+        self.EstimateSchedule = channel.unary_stream(
+                '/linkbound.estimator.v1.EstimatorService/EstimateSchedule',
+                request_serializer=linkbound_dot_estimator_dot_v1_dot_schedule__pb2.EstimateScheduleRequest.SerializeToString,
+                response_deserializer=linkbound_dot_estimator_dot_v1_dot_schedule__pb2.EstimateScheduleResponse.FromString,
                 _registered_method=True)
 
 
@@ -222,6 +228,15 @@ class EstimatorServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def EstimateSchedule(self, request, context):
+        """The passes that an engine makes of requests, what links take of them and when first tokens come: passes in their
+        order, a stretch in each message, then one summary. Errors: INVALID_ARGUMENT, NOT_FOUND (MODEL_NOT_FOUND,
+        CALIBRATION_NOT_FOUND, ENGINE_CALIBRATION_NOT_FOUND).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_EstimatorServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -294,6 +309,11 @@ def add_EstimatorServiceServicer_to_server(servicer, server):
                     servicer.StreamSweep,
                     request_deserializer=linkbound_dot_estimator_dot_v1_dot_sweep__pb2.StreamSweepRequest.FromString,
                     response_serializer=linkbound_dot_estimator_dot_v1_dot_sweep__pb2.StreamSweepResponse.SerializeToString,
+            ),
+            'EstimateSchedule': grpc.unary_stream_rpc_method_handler(
+                    servicer.EstimateSchedule,
+                    request_deserializer=linkbound_dot_estimator_dot_v1_dot_schedule__pb2.EstimateScheduleRequest.FromString,
+                    response_serializer=linkbound_dot_estimator_dot_v1_dot_schedule__pb2.EstimateScheduleResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -677,6 +697,33 @@ class EstimatorService(object):
             '/linkbound.estimator.v1.EstimatorService/StreamSweep',
             linkbound_dot_estimator_dot_v1_dot_sweep__pb2.StreamSweepRequest.SerializeToString,
             linkbound_dot_estimator_dot_v1_dot_sweep__pb2.StreamSweepResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EstimateSchedule(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/linkbound.estimator.v1.EstimatorService/EstimateSchedule',
+            linkbound_dot_estimator_dot_v1_dot_schedule__pb2.EstimateScheduleRequest.SerializeToString,
+            linkbound_dot_estimator_dot_v1_dot_schedule__pb2.EstimateScheduleResponse.FromString,
             options,
             channel_credentials,
             insecure,

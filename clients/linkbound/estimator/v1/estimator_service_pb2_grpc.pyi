@@ -9,6 +9,7 @@ from linkbound.estimator.v1 import estimator_service_pb2 as _estimator_service_p
 from linkbound.estimator.v1 import layout_pb2 as _layout_pb2
 from linkbound.estimator.v1 import memory_pb2 as _memory_pb2
 from linkbound.estimator.v1 import planning_pb2 as _planning_pb2
+from linkbound.estimator.v1 import schedule_pb2 as _schedule_pb2
 from linkbound.estimator.v1 import sizing_pb2 as _sizing_pb2
 from linkbound.estimator.v1 import sweep_pb2 as _sweep_pb2
 import abc as _abc_1
@@ -77,6 +78,11 @@ class EstimatorServiceStub:
     """One question over up to 4 axes, as columns in the order of an index. A call that breaks is resumed with
     `start_index`. Errors: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (SWEEPS_UNAVAILABLE: NumPy is missing).
     """
+    EstimateSchedule: _grpc.UnaryStreamMultiCallable[_schedule_pb2.EstimateScheduleRequest, _schedule_pb2.EstimateScheduleResponse]
+    """The passes that an engine makes of requests, what links take of them and when first tokens come: passes in their
+    order, a stretch in each message, then one summary. Errors: INVALID_ARGUMENT, NOT_FOUND (MODEL_NOT_FOUND,
+    CALIBRATION_NOT_FOUND, ENGINE_CALIBRATION_NOT_FOUND).
+    """
 
 @_typing.type_check_only
 class EstimatorServiceAsyncStub(EstimatorServiceStub):
@@ -121,6 +127,11 @@ class EstimatorServiceAsyncStub(EstimatorServiceStub):
     StreamSweep: _aio.UnaryStreamMultiCallable[_sweep_pb2.StreamSweepRequest, _sweep_pb2.StreamSweepResponse]  # type: ignore[assignment]
     """One question over up to 4 axes, as columns in the order of an index. A call that breaks is resumed with
     `start_index`. Errors: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (SWEEPS_UNAVAILABLE: NumPy is missing).
+    """
+    EstimateSchedule: _aio.UnaryStreamMultiCallable[_schedule_pb2.EstimateScheduleRequest, _schedule_pb2.EstimateScheduleResponse]  # type: ignore[assignment]
+    """The passes that an engine makes of requests, what links take of them and when first tokens come: passes in their
+    order, a stretch in each message, then one summary. Errors: INVALID_ARGUMENT, NOT_FOUND (MODEL_NOT_FOUND,
+    CALIBRATION_NOT_FOUND, ENGINE_CALIBRATION_NOT_FOUND).
     """
 
 class EstimatorServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -247,6 +258,17 @@ class EstimatorServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_sweep_pb2.StreamSweepResponse], _abc.AsyncIterator[_sweep_pb2.StreamSweepResponse]]:
         """One question over up to 4 axes, as columns in the order of an index. A call that breaks is resumed with
         `start_index`. Errors: INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (SWEEPS_UNAVAILABLE: NumPy is missing).
+        """
+
+    @_abc_1.abstractmethod
+    def EstimateSchedule(
+        self,
+        request: _schedule_pb2.EstimateScheduleRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_schedule_pb2.EstimateScheduleResponse], _abc.AsyncIterator[_schedule_pb2.EstimateScheduleResponse]]:
+        """The passes that an engine makes of requests, what links take of them and when first tokens come: passes in their
+        order, a stretch in each message, then one summary. Errors: INVALID_ARGUMENT, NOT_FOUND (MODEL_NOT_FOUND,
+        CALIBRATION_NOT_FOUND, ENGINE_CALIBRATION_NOT_FOUND).
         """
 
 def add_EstimatorServiceServicer_to_server(servicer: EstimatorServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from linkbound.ingest.v1 import records_pb2 as _records_pb2
 from linkbound.types.v1 import estimate_pb2 as _estimate_pb2
 from linkbound.types.v1 import metric_pb2 as _metric_pb2
 from linkbound.types.v1 import prediction_pb2 as _prediction_pb2
@@ -107,6 +108,70 @@ class CompareRunResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CompareRunResponse: _TypeAlias = CompareRunResponse  # noqa: Y015
+
+@_typing.final
+class ListRequestRecordsRequest(_message.Message):
+    """Asks for `ListRequestRecords`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_FIELD_NUMBER: _builtins.int
+    SUBJECT_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    run: _builtins.str
+    """`runs/{run}`; the bare id is accepted."""
+    subject: _builtins.str
+    """The test whose records are listed, at most 128 characters; empty: those of every test."""
+    page_size: _builtins.int
+    """Records in one answer: 0 is 50, more than 1000 is 1000, negative is refused."""
+    page_token: _builtins.str
+    """`next_page_token` of the answer before; empty for the first page."""
+    def __init__(
+        self,
+        *,
+        run: _builtins.str = ...,
+        subject: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "run", b"run", "subject", b"subject"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListRequestRecordsRequest: _TypeAlias = ListRequestRecordsRequest  # noqa: Y015
+
+@_typing.final
+class ListRequestRecordsResponse(_message.Message):
+    """Answers `ListRequestRecords`. Subjects are in the order of their characters; records that tell the same position stand
+    in the order in which they were stored.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUEST_RECORDS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Token of the next page; empty at the end."""
+    @_builtins.property
+    def request_records(self) -> _containers.RepeatedCompositeFieldContainer[_records_pb2.RequestRecord]:
+        """The records."""
+
+    def __init__(
+        self,
+        *,
+        request_records: _abc.Iterable[_records_pb2.RequestRecord] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "request_records", b"request_records"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListRequestRecordsResponse: _TypeAlias = ListRequestRecordsResponse  # noqa: Y015
 
 @_typing.final
 class ComparisonRow(_message.Message):

@@ -40,6 +40,11 @@ class QueryServiceStub(object):
                 request_serializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.CompareRunRequest.SerializeToString,
                 response_deserializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.CompareRunResponse.FromString,
                 _registered_method=True)
+        self.ListRequestRecords = channel.unary_unary(
+                '/linkbound.ingest.v1.QueryService/ListRequestRecords',
+                request_serializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.ListRequestRecordsRequest.SerializeToString,
+                response_deserializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.ListRequestRecordsResponse.FromString,
+                _registered_method=True)
 
 
 class QueryServiceServicer(object):
@@ -53,6 +58,14 @@ class QueryServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListRequestRecords(self, request, context):
+        """Lists the request records of a run in the order of subject, round and position in the round. Errors:
+        INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_QueryServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -60,6 +73,11 @@ def add_QueryServiceServicer_to_server(servicer, server):
                     servicer.CompareRun,
                     request_deserializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.CompareRunRequest.FromString,
                     response_serializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.CompareRunResponse.SerializeToString,
+            ),
+            'ListRequestRecords': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListRequestRecords,
+                    request_deserializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.ListRequestRecordsRequest.FromString,
+                    response_serializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.ListRequestRecordsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -90,6 +108,33 @@ class QueryService(object):
             '/linkbound.ingest.v1.QueryService/CompareRun',
             linkbound_dot_ingest_dot_v1_dot_query__service__pb2.CompareRunRequest.SerializeToString,
             linkbound_dot_ingest_dot_v1_dot_query__service__pb2.CompareRunResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListRequestRecords(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkbound.ingest.v1.QueryService/ListRequestRecords',
+            linkbound_dot_ingest_dot_v1_dot_query__service__pb2.ListRequestRecordsRequest.SerializeToString,
+            linkbound_dot_ingest_dot_v1_dot_query__service__pb2.ListRequestRecordsResponse.FromString,
             options,
             channel_credentials,
             insecure,

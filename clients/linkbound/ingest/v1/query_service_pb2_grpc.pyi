@@ -35,6 +35,10 @@ class QueryServiceStub:
     def __new__(cls, channel: _aio.Channel) -> QueryServiceAsyncStub: ...
     CompareRun: _grpc.UnaryUnaryMultiCallable[_query_service_pb2.CompareRunRequest, _query_service_pb2.CompareRunResponse]
     """Holds the frozen prediction of a run beside what was measured. Errors: INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND)."""
+    ListRequestRecords: _grpc.UnaryUnaryMultiCallable[_query_service_pb2.ListRequestRecordsRequest, _query_service_pb2.ListRequestRecordsResponse]
+    """Lists the request records of a run in the order of subject, round and position in the round. Errors:
+    INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND).
+    """
 
 @_typing.type_check_only
 class QueryServiceAsyncStub(QueryServiceStub):
@@ -43,6 +47,10 @@ class QueryServiceAsyncStub(QueryServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     CompareRun: _aio.UnaryUnaryMultiCallable[_query_service_pb2.CompareRunRequest, _query_service_pb2.CompareRunResponse]  # type: ignore[assignment]
     """Holds the frozen prediction of a run beside what was measured. Errors: INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND)."""
+    ListRequestRecords: _aio.UnaryUnaryMultiCallable[_query_service_pb2.ListRequestRecordsRequest, _query_service_pb2.ListRequestRecordsResponse]  # type: ignore[assignment]
+    """Lists the request records of a run in the order of subject, round and position in the round. Errors:
+    INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND).
+    """
 
 class QueryServiceServicer(metaclass=_abc_1.ABCMeta):
     """Reads what is stored. Every method may be retried."""
@@ -54,5 +62,15 @@ class QueryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_query_service_pb2.CompareRunResponse, _abc.Awaitable[_query_service_pb2.CompareRunResponse]]:
         """Holds the frozen prediction of a run beside what was measured. Errors: INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND)."""
+
+    @_abc_1.abstractmethod
+    def ListRequestRecords(
+        self,
+        request: _query_service_pb2.ListRequestRecordsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_query_service_pb2.ListRequestRecordsResponse, _abc.Awaitable[_query_service_pb2.ListRequestRecordsResponse]]:
+        """Lists the request records of a run in the order of subject, round and position in the round. Errors:
+        INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND).
+        """
 
 def add_QueryServiceServicer_to_server(servicer: QueryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -1,4 +1,4 @@
-"""Attrs values as plain tables and back: what a file of the catalogue holds, by the types of the fields.
+"""Attrs values as plain tables and back, by the types of the fields: what files of the catalogue and of users hold.
 
 A field that has its default is left out. Where a field takes one of several classes, the table names it under `type`.
 """
@@ -49,10 +49,10 @@ def from_table(kind: type[Value], table: Mapping[str, Any], place: str = "") -> 
         if name not in types_of_fields:
             raise TableError(f"{place}{name}: is not a key of it")
         values[name] = _typed(content, types_of_fields[name], f"{place}{name}")
-    try:
-        return kind(**values)
-    except TypeError as error:
-        raise TableError(f"{place or kind.__name__}: {error}") from error
+    missing = [a.name for a in attrs.fields(kind) if a.default is attrs.NOTHING and a.name not in values]
+    if missing:
+        raise TableError(f"{place}{missing[0]}: is missing")
+    return kind(**values)
 
 
 def type_name(kind: type) -> str:

@@ -1,0 +1,106 @@
+"""`linkbound estimate schedule`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from linkbound.cli.connect import estimator_client
+from linkbound.cli.failures import naming
+from linkbound.cli.layout_options import within_node_option
+from linkbound.cli.model_choice import ModelChoice, optional_model_option
+from linkbound.cli.options import LINK_HELP, Reply, link_option, reply_option
+from linkbound.cli.output import print_json, print_text
+from linkbound.cli.params import WHOLE
+from linkbound.cli.schedule_options import SCHEDULE_FIELDS, requests_option, scheduler_option
+from linkbound.domain.layout import ParallelLayout
+from linkbound.domain.link import Link
+from linkbound.domain.memory import DEFAULT_MAX_NUM_BATCHED_TOKENS
+
+if TYPE_CHECKING:
+    from linkbound.client.estimator import EstimatorClient
+    from linkbound.domain.engine import EngineRequest, SchedulerSettings
+    from linkbound.domain.schedule import ScheduleEstimate
+
+
+@click.command()
+@requests_option
+@click.option("--arrivals-may-split", is_flag=True, help="Intervals for requests that arrive together, or may not.")
+@scheduler_option
+@optional_model_option("Model of the catalogue; without one, or an engine calibration, the passes alone are shown.")
+@click.option("--tp", type=WHOLE, help="Tensor-parallel size: ranks of a group; default: of the engine calibration.")
+@within_node_option
+@link_option(description=LINK_HELP)
+@link_option("to-", description="A link to change to.")
+@click.option("--engine-calibration", default="", metavar="NAME", help="Measured times of an engine, of the catalogue.")
+@click.option("--calibration", default="", metavar="NAME", help="Measured times of collectives, of the catalogue.")
+@reply_option("estimator")
+@naming(SCHEDULE_FIELDS)
+def schedule(  # noqa: PLR0913 - one parameter for each option
+    *,
+    requests: tuple[EngineRequest, ...],
+    arrivals_may_split: bool,
+    settings: dict[str, Any],
+    model: ModelChoice,
+    tp: int | None,
+    ranks_per_node: int,
+    inner_link: Link | None,
+    link: Link | None,
+    to_link: Link | None,
+    engine_calibration: str,
+    calibration: str,
+    reply: Reply,
+) -> None:
+    """The passes that an engine makes of requests; with a model or an engine calibration, when first tokens come."""
+    if tp is None and ranks_per_node != 1:
+        raise click.UsageError("--ranks-per-node: needs --tp")
+    with estimator_client(reply.target, reply.data) as estimator:
+        answer = estimator.estimate_schedule(
+            requests,
+            scheduler=_scheduler(settings, engine_calibration, estimator),
+            arrivals_may_split=arrivals_may_split,
+            model=model.name,
+            model_config_json=model.config_json,
+            layout=None if tp is None else ParallelLayout(tensor_parallel_size=tp, ranks_per_node=ranks_per_node),
+            link=link,
+            to_link=to_link,
+            inner_link=inner_link,
+            engine_calibration=engine_calibration,
+            calibration=calibration,
+        )
+    if reply.as_json:
+        print_json(_as_json(answer))
+    else:
+        from linkbound.cli import schedule_text
+
+        print_text(*schedule_text.blocks(answer, requests))
+
+
+def _scheduler(
+    settings: dict[str, Any], engine_calibration: str, estimator: EstimatorClient
+) -> SchedulerSettings | None:
+    """What was typed, over the settings of the engine calibration; None: these alone."""
+    from attrs import evolve
+
+    from linkbound.domain.engine import SchedulerSettings
+
+    if not engine_calibration:
+        return SchedulerSettings(**{"max_num_batched_tokens": DEFAULT_MAX_NUM_BATCHED_TOKENS, **settings})
+    if not settings:
+        return None
+    return evolve(estimator.get_engine_calibration(engine_calibration).table.scheduler, **settings)
+
+
+def _as_json(answer: ScheduleEstimate) -> dict[str, Any]:
+    """The messages of the answer as one document; each request with the TTFT that is known best."""
+    from linkbound.convert.json import message_to_json
+    from linkbound.convert.schedule import schedule_passes_to_proto, schedule_summary_to_proto
+
+    passes = message_to_json(schedule_passes_to_proto(answer.passes))
+    summary = message_to_json(schedule_summary_to_proto(answer.summary))
+    for request in summary["requests"]:
+        if "ttft" in request:
+            ttft = request["ttft"]
+            request["ttft_seconds"] = ttft.get("calibrated_ttft_seconds", ttft["ttft_seconds"])
+    return {**passes, **summary}
