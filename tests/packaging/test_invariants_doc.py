@@ -12,7 +12,7 @@ import pytest
 from tests.packaging.project import ROOT
 
 PAGE = ROOT.joinpath("docs", "invariants.md").read_text(encoding="utf-8")
-LAW_COUNT = 10
+LAW_COUNT = 12
 _NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 
 
