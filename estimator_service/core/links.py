@@ -10,13 +10,15 @@ from estimator_service.core.packets import (
     headers_of,
     wire_efficiency,
 )
-from linkbound.domain.link import BITS_PER_BYTE, Link, LinkTransport, RateSource, ResolvedLink
+from linkbound.domain.link import (
+    BITS_PER_BYTE,
+    PCIE_FUNCTION_RAW_BITS_PER_SECOND,
+    Link,
+    LinkTransport,
+    RateSource,
+    ResolvedLink,
+)
 
-PCIE_GEN5_TRANSFERS_PER_SECOND = 32_000_000_000
-"""Bits of one lane, one direction (PCI Express 5.0)."""
-PCIE_LANE_COUNT = 4
-PCIE_PAYLOAD_BITS_PER_BLOCK = 128
-PCIE_BITS_PER_BLOCK = 130
 PCIE_EFFICIENCY_EMPIRICAL = 0.88
 """Payload over raw rate after packet headers and flow control. Empirical: it is set so that the raw 126 Gb/s of the
 first study's section 7.3 become its 111 Gb/s. Packets of 256 bytes with 24 bytes around them alone would give 0.914."""
@@ -31,13 +33,7 @@ _DEFAULT_PATH_MTU_BYTES = {
 
 def pcie_raw_bits_per_second(function_count: int) -> float:
     """Rate of Gen5 x4 functions after line coding: F x 4 x 32 GT/s x 128/130 (`docs/formulas.md`, Links)."""
-    return (
-        function_count
-        * PCIE_LANE_COUNT
-        * PCIE_GEN5_TRANSFERS_PER_SECOND
-        * PCIE_PAYLOAD_BITS_PER_BLOCK
-        / PCIE_BITS_PER_BLOCK
-    )
+    return function_count * PCIE_FUNCTION_RAW_BITS_PER_SECOND
 
 
 def pcie_bits_per_second(function_count: int) -> float:

@@ -1,5 +1,6 @@
 """The console script as a process: streams, exit codes, a reader that goes away, and what it loads."""
 
+import os
 import re
 import signal
 import subprocess
@@ -75,6 +76,29 @@ def test_a_reader_that_goes_away_is_met_in_silence(arguments: list[str]) -> None
     reader.stdin.close()
     # As a shell tells of every tool that a closed pipe ends: 128 and SIGPIPE.
     assert (result.returncode, result.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_goes_away_amid_a_large_document_is_met_in_silence(unbuffered: str) -> None:
+    large = [*MANY_POINTS[:-3], "1..1000+1", "--link-rates", "1g..10g+1g", "--json"]
+    process = subprocess.Popen(
+        [COMMAND, *large],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**environment(), "PYTHONUNBUFFERED": unbuffered},
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        # More is to come than a pipe holds.
+        assert os.read(process.stdout.fileno(), 1) == b"{"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(LIMIT_SECONDS) == 141
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
 
 
 @pytest.mark.parametrize("arguments", [PREFILL, [*PREFILL, "--json"], ["models", "list"]])

@@ -24,7 +24,7 @@ from linkbound.domain.prefill import PrefillRequest
 from linkbound.domain.tp_projection import TpProjectionRequest
 from linkbound.domain.training import TrainingStepRequest
 from linkbound.domain.workload import DecodeWorkload, PrefillWorkload
-from tests.strategies.estimator import not_above_the_line_rate
+from tests.strategies.estimator import not_above_pcie, not_above_the_line_rate
 
 ESTIMATOR = default_estimator()
 MODELS: tuple[Model, ...] = ESTIMATOR.list_models(PageRequest()).entries
@@ -55,8 +55,10 @@ LINKS = (
         measured_bits_per_second=st.none() | RATES,
         transport=TRANSPORTS,
         **DETAILS,
-    ).map(not_above_the_line_rate)
-    | st.builds(Link, measured_bits_per_second=RATES, **DETAILS)
+    )
+    .map(not_above_the_line_rate)
+    .map(not_above_pcie)
+    | st.builds(Link, measured_bits_per_second=RATES, **DETAILS).map(not_above_pcie)
     | st.builds(
         Link,
         line_rate_bits_per_second=RATES,

@@ -22,6 +22,7 @@ from linkbound.domain.catalog import (
 from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.link import (
     LARGEST_ETHERNET_MTU_BYTES,
+    PCIE_FUNCTION_RAW_BITS_PER_SECOND,
     ROCE_MTUS_BYTES,
     SMALLEST_ETHERNET_MTU_BYTES,
     Link,
@@ -56,6 +57,14 @@ def not_above_the_line_rate(link: Link) -> Link:
     return attrs.evolve(link, line_rate_bits_per_second=measured, measured_bits_per_second=line)
 
 
+def not_above_pcie(link: Link) -> Link:
+    """`link`, its measured rate no more than what its PCIe functions carry."""
+    count, measured = link.pcie_function_count, link.measured_bits_per_second
+    if count is None or measured is None:
+        return link
+    return attrs.evolve(link, measured_bits_per_second=min(measured, int(count * PCIE_FUNCTION_RAW_BITS_PER_SECOND)))
+
+
 def links(fill: Fill) -> Strategy:
     rates = st.integers(1, LARGEST_RATE)
     roce_mtus = maybe(fill, st.sampled_from(ROCE_MTUS_BYTES))
@@ -75,6 +84,7 @@ def links(fill: Fill) -> Strategy:
             Link, line_rate_bits_per_second=rates, measured_bits_per_second=maybe(fill, rates), **details
         ).map(not_above_the_line_rate)
         measured_only = st.builds(Link, measured_bits_per_second=rates, **details)
+        with_line_rate, measured_only = with_line_rate.map(not_above_pcie), measured_only.map(not_above_pcie)
         return with_line_rate if fill is Fill.FULL else with_line_rate | measured_only
 
     of_fabric = {"transport": st.just(LinkTransport.FABRIC)}

@@ -22,7 +22,6 @@ from linkbound.domain.layout_comparison import (
     LayoutComparison,
     LayoutEstimate,
 )
-from linkbound.domain.link import Link
 from linkbound.domain.words import IF_OF_THE_DATA_TYPE
 
 _FIELDS = {
@@ -51,14 +50,11 @@ _NAMED_OTHERS = 2
 def layouts(
     *,
     instance: dict[str, Any],
-    to_link: Link | None,
     output_tokens: int,
     draft_tokens: int,
     reply: Reply,
 ) -> None:
     """TP, PP, TP x PP and expert parallelism on the same nodes: bytes, times, bubbles, memory, and what to take."""
-    if to_link is not None:
-        raise click.UsageError("--to-link: layouts are compared over one link; ask once for each")
     with estimator_client(reply.target, reply.data) as estimator:
         answer = estimator.compare_layouts(output_tokens=output_tokens, draft_token_count=draft_tokens, **instance)
     if reply.as_json:
@@ -77,11 +73,13 @@ def _headline(answer: LayoutComparison) -> str:
 
 
 def _chosen(answer: LayoutComparison, choice: LayoutChoice) -> str:
-    """The layout that a choice is for, and others that the figures do not tell from it."""
+    """The layout that a choice is for, others that the figures do not tell from it, and whether it is known to fit."""
     name, *others = (layout_name(answer.layouts[index].layout) for index in (choice.index, *choice.undecided_indices))
+    fits = text.whether_it_fits(feasible=answer.layouts[choice.index].feasible)
     if not others:
-        return name
-    return f"{name} (or {'; '.join(others)})" if len(others) <= _NAMED_OTHERS else f"{name} (or {len(others)} others)"
+        return f"{name}{fits}"
+    beside = "; ".join(others) if len(others) <= _NAMED_OTHERS else f"{len(others)} others"
+    return f"{name} (or {beside}){fits}"
 
 
 def _table(answer: LayoutComparison) -> str:

@@ -37,15 +37,12 @@ _FIELDS = {
 def recommend(
     *,
     instance: dict[str, Any],
-    to_link: Link | None,
     reference_link: Link,
     baseline_tp: int,
     baseline_ttft: float | None,
     reply: Reply,
 ) -> None:
     """One large instance or several smaller ones on the same nodes, with the loss of each over --link."""
-    if to_link is not None:
-        raise click.UsageError("--to-link: losses are counted from --reference-link to --link")
     with estimator_client(reply.target, reply.data) as estimator:
         answer = estimator.recommend_layout(
             reference_link=reference_link,
@@ -66,8 +63,7 @@ def _headline(answer: LayoutRecommendation) -> str:
     if best.feasible is False:
         return ": ".join(("no size of the model fits these nodes", *answer.reasons[1:2]))
     idle = f", {_nodes(best.idle_node_count)} idle" if best.idle_node_count else ""
-    fits = ", whether it fits is not known" if best.feasible is None else ""
-    return f"{_name(best)}{idle}{fits}: {_loss(best)}"
+    return f"{_name(best)}{idle}{text.whether_it_fits(feasible=best.feasible)}: {_loss(best)}"
 
 
 def _name(option: LayoutOption) -> str:

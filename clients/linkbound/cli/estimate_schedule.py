@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from linkbound.cli.burst_choice import seen_bursts
 from linkbound.cli.connect import estimator_client
 from linkbound.cli.failures import naming
 from linkbound.cli.layout_options import within_node_option
@@ -13,7 +14,7 @@ from linkbound.cli.model_choice import ModelChoice, optional_model_option
 from linkbound.cli.options import LINK_HELP, Reply, link_option, reply_option
 from linkbound.cli.output import print_json, print_text
 from linkbound.cli.params import WHOLE
-from linkbound.cli.schedule_options import SCHEDULE_FIELDS, requests_option, scheduler_option
+from linkbound.cli.schedule_options import SCHEDULE_FIELDS, requests_option, scheduler_option, to_bursts_option
 from linkbound.domain.layout import ParallelLayout
 from linkbound.domain.link import Link
 from linkbound.domain.memory import DEFAULT_MAX_NUM_BATCHED_TOKENS
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 @within_node_option
 @link_option(description=LINK_HELP)
 @link_option("to-", description="A link to change to.")
+@to_bursts_option
 @click.option("--engine-calibration", default="", metavar="NAME", help="Measured times of an engine, of the catalogue.")
 @click.option("--calibration", default="", metavar="NAME", help="Measured times of collectives, of the catalogue.")
 @reply_option("estimator")
@@ -48,6 +50,7 @@ def schedule(  # noqa: PLR0913 - one parameter for each option
     inner_link: Link | None,
     link: Link | None,
     to_link: Link | None,
+    to_bursts: str,
     engine_calibration: str,
     calibration: str,
     reply: Reply,
@@ -56,6 +59,7 @@ def schedule(  # noqa: PLR0913 - one parameter for each option
     if tp is None and ranks_per_node != 1:
         raise click.UsageError("--ranks-per-node: needs --tp")
     with estimator_client(reply.target, reply.data) as estimator:
+        seen = seen_bursts(to_bursts, estimator) if to_bursts else None
         answer = estimator.estimate_schedule(
             requests,
             scheduler=_scheduler(settings, engine_calibration, estimator),
@@ -64,7 +68,8 @@ def schedule(  # noqa: PLR0913 - one parameter for each option
             model_config_json=model.config_json,
             layout=None if tp is None else ParallelLayout(tensor_parallel_size=tp, ranks_per_node=ranks_per_node),
             link=link,
-            to_link=to_link,
+            to_link=seen.link if to_link is None and seen is not None else to_link,
+            to_bursts=None if seen is None else seen.bursts,
             inner_link=inner_link,
             engine_calibration=engine_calibration,
             calibration=calibration,

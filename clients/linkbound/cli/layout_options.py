@@ -9,9 +9,10 @@ from typing import Any, cast
 import click
 
 from linkbound.cli.model_choice import ModelChoice, model_option
-from linkbound.cli.options import LINK_FIELDS, PROMPT_FIELDS, Command, Links, link_fields, links_option
+from linkbound.cli.options import LINK_HELP, PROMPT_FIELDS, Command, link_fields, link_option
 from linkbound.cli.params import LINK, LINK_LIST, TOKENS, WHOLE
 from linkbound.domain.layout import ExpertParallelism, ParallelLayout
+from linkbound.domain.link import Link
 from linkbound.domain.memory import DEFAULT_MAX_NUM_BATCHED_TOKENS
 
 _EXPERTS = {
@@ -52,7 +53,7 @@ INSTANCE_FIELDS = {
     "workload.node_count": "--nodes",
     "workload.max_num_batched_tokens": "--max-num-batched-tokens",
     **NODE_FIELDS,
-    **LINK_FIELDS,
+    **link_fields("link"),
 }
 """Where the fields of a question about instances on the same nodes come from on the command line."""
 
@@ -146,10 +147,10 @@ def within_node_option(function: Command) -> Command:
 
 
 def instance_option(*, nodes_help: str, requests_help: str) -> Callable[[Command], Command]:
-    """What a question about instances on the same nodes has, as `instance`: client keywords; and `to_link`.
+    """What a question about instances on the same nodes has, as `instance`: client keywords.
 
     `--model`, `--nodes`, `--prompt-tokens`, `--requests`, `--max-num-batched-tokens`, `--hardware`, and those of nodes
-    and links.
+    and of one link: it is no question of a change of links.
     """
 
     def decorate(function: Command) -> Command:
@@ -163,21 +164,21 @@ def instance_option(*, nodes_help: str, requests_help: str) -> Callable[[Command
             max_num_batched_tokens: int,
             hardware: str,
             nodes: dict[str, Any],
-            links: Links,
+            link: Link,
             **values: Any,
         ) -> object:
             instance = {
                 "model": model.name,
                 "model_config_json": model.config_json,
                 "node_count": node_count,
-                "link": links.link,
+                "link": link,
                 "prompt_tokens": prompt_tokens,
                 "request_count": requests,
                 "max_num_batched_tokens": max_num_batched_tokens,
                 "hardware": hardware,
                 **nodes,
             }
-            return function(instance=instance, to_link=links.to_link, **values)
+            return function(instance=instance, **values)
 
         options = [
             model_option,
@@ -189,7 +190,7 @@ def instance_option(*, nodes_help: str, requests_help: str) -> Callable[[Command
                 "--hardware", default="dgx-spark", show_default=True, help="Accelerator of the catalogue; '' for none."
             ),
             node_option,
-            links_option(),
+            link_option(description=LINK_HELP, required=True),
         ]
         return cast(Command, _with(options, wrapper))
 

@@ -88,7 +88,21 @@ def main() -> None:
     if sys.stdout is None:
         report("standard output is closed")
         sys.exit(OTHER)
+    _write_whole()
     sys.exit(run(sys.argv[1:]))
+
+
+def _write_whole() -> None:
+    """Puts a buffer below an unbuffered stdout, of PYTHONUNBUFFERED or `python -u`.
+
+    Without one, text goes out in a single system call, and what that leaves is dropped without an error: a reader that
+    goes away, or a disk that fills, would look like a whole document.
+    """
+    stdout = sys.stdout
+    if isinstance(stdout, io.TextIOWrapper) and isinstance(stdout.buffer, io.RawIOBase):
+        sys.stdout = open(  # noqa: SIM115 - it is stdout to the end of the process
+            stdout.fileno(), "w", encoding=stdout.encoding, errors=stdout.errors, buffering=1, closefd=False
+        )
 
 
 def _failure(error: click.ClickException | Error | Failure) -> Failure:

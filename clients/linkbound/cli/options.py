@@ -45,7 +45,7 @@ _REFINEMENTS = {
     "ethernet-mtu": (WHOLE, "Ethernet MTU of TCP sockets in bytes, 1500 or 9000; implies --transport tcp"),
     "transport": (TRANSPORT, f"how bytes travel, one of {', '.join(TRANSPORTS)}"),
     "pcie-functions": (WHOLE, "PCIe functions in use, each a Gen5 x4 path; they only cap the rate"),
-    "measured": (RATE, "a measured payload rate, not above the line rate; it always wins, and may stand alone"),
+    "measured": (RATE, "a measured payload rate, not above the line rate or PCIe; it always wins, and may stand alone"),
 }
 
 # Told by hand: click would not take a measured rate that stands alone in place of a link.

@@ -27,6 +27,14 @@ _SCHEDULER_OPTIONS = {
     "accepted_draft_tokens_per_pass": "--accepted",
 }
 
+_BURST_FIELDS = (
+    "",
+    ".points",
+    *(f".points.{name}" for name in ("message_bytes", "least_bits_per_second", "largest_bits_per_second")),
+    ".least_header_ratio",
+    ".largest_header_ratio",
+)
+
 SCHEDULE_FIELDS = {
     **{f"scheduler.{name}": option for name, option in _SCHEDULER_OPTIONS.items()},
     "scheduler": "--engine-calibration",
@@ -42,6 +50,7 @@ SCHEDULE_FIELDS = {
     "link": "--link",
     "to_link": "--to-link",
     "inner_link": "--inner-link",
+    **{f"to_bursts{field}": "--to-bursts" for field in _BURST_FIELDS},
     **link_fields("link"),
     **link_fields("to_link", "to-"),
     **link_fields("inner_link", "inner-"),
@@ -95,6 +104,16 @@ def _request_options() -> list[Callable[[Any], Any]]:
             "--arrivals", type=SECONDS_LIST, help="When each arrives: 0,250ms,1s; with an engine calibration."
         ),
     ]
+
+
+to_bursts_option = click.option(
+    "--to-bursts",
+    default="",
+    metavar="NAME|FILE",
+    help="Bursts that were seen on the link to change to: those of an engine calibration of the catalogue, or of a"
+    " .toml file of one; without --to-link its link too.",
+)
+"""`to_bursts: str`, as it was typed."""
 
 
 def _of_each(values: Sequence[Any] | None, count: int, option: str) -> Sequence[Any]:

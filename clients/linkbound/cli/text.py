@@ -148,6 +148,11 @@ def feasibility(reasons: Sequence[str], *, feasible: bool | None) -> str:
     return f"{'not known' if feasible is None else 'no'}: {'; '.join(reasons)}"
 
 
+def whether_it_fits(*, feasible: bool | None) -> str:
+    """What a headline adds to a choice of which nobody knows whether memory holds it; nothing where that is known."""
+    return ", whether it fits is not known" if feasible is None else ""
+
+
 def assumed(assumptions: Sequence[str]) -> list[tuple[str, str]]:
     """Assumptions as lines of a table, named once."""
     return [("assumed" if index == 0 else "", assumption) for index, assumption in enumerate(assumptions)]

@@ -9,6 +9,7 @@ from attrs import field, frozen
 from linkbound.domain.choice import Choice
 from linkbound.domain.errors import Violation
 from linkbound.domain.rules import CrossChecked, member, one_of, optional, quantity, shown, whole
+from linkbound.domain.words import counted
 
 BITS_PER_BYTE = 8
 
@@ -17,6 +18,16 @@ LARGEST_RATE_BITS_PER_SECOND = 10**15
 
 ROCE_MTUS_BYTES = (256, 512, 1024, 2048, 4096)
 """The path MTUs that InfiniBand and RoCE define."""
+
+PCIE_GEN5_TRANSFERS_PER_SECOND = 32_000_000_000
+"""Bits of one lane, one direction (PCI Express 5.0)."""
+PCIE_LANE_COUNT = 4
+PCIE_PAYLOAD_BITS_PER_BLOCK = 128
+PCIE_BITS_PER_BLOCK = 130
+PCIE_FUNCTION_RAW_BITS_PER_SECOND = (
+    PCIE_LANE_COUNT * PCIE_GEN5_TRANSFERS_PER_SECOND * PCIE_PAYLOAD_BITS_PER_BLOCK / PCIE_BITS_PER_BLOCK
+)
+"""What one Gen5 x4 function carries after line coding, packet headers included: no payload is above it."""
 
 SMALLEST_ETHERNET_MTU_BYTES = 576
 LARGEST_ETHERNET_MTU_BYTES = 16_384
@@ -48,6 +59,13 @@ ABOVE_LINE_ADVICE = (
     " 109g), or the measured rate alone"
 )
 """What to do about a measured rate above the line rate. It is refused: every lower bound would be below the wire."""
+
+
+ABOVE_PCIE_ADVICE = (
+    "no payload is; give every PCIe function that carried it (2 where a port of 200g was measured whole), or leave the"
+    " functions out"
+)
+"""What to do about a measured rate above what the PCIe functions of its link carry."""
 
 
 class LinkTransport(Choice):
@@ -100,8 +118,8 @@ class Link(CrossChecked):
 
     `roce_mtu_bytes`, the path MTU of RoCE or InfiniBand, or `ethernet_mtu_bytes`, that of TCP, takes the packet headers
     from the line rate; `pcie_function_count` caps it by the PCIe paths in use; `measured_bits_per_second`, a payload
-    rate, always wins and may stand alone, and is never above the line rate. `transport` decides which headers a packet
-    has.
+    rate, always wins and may stand alone, and is never above the line rate or the raw rate of these PCIe paths.
+    `transport` decides which headers a packet has.
     """
 
     line_rate_bits_per_second: int | None = field(default=None, metadata=optional(_RATE))
@@ -116,7 +134,7 @@ class Link(CrossChecked):
     )
 
     def cross_violations(self) -> Iterable[Violation]:
-        """Some rate is known, nothing is measured above the line rate, and an MTU is one of the transport."""
+        """Some rate is known, nothing is measured above line or PCIe, and an MTU is one of the transport."""
         line, measured = self.line_rate_bits_per_second, self.measured_bits_per_second
         if line is None and measured is None:
             yield Violation("line_rate_bits_per_second", "is missing, and so is a measured rate")
@@ -125,10 +143,24 @@ class Link(CrossChecked):
                 "measured_bits_per_second",
                 f"{rate_in_words(measured)} is above the line rate, {rate_in_words(line)}: {ABOVE_LINE_ADVICE}",
             )
+        yield from self._above_pcie()
         if self.roce_mtu_bytes is not None and self.transport not in RDMA_TRANSPORTS:
             yield Violation("roce_mtu_bytes", f"{self.roce_mtu_bytes} is of RoCE or InfiniBand; {self._carried}")
         if self.ethernet_mtu_bytes is not None and self.transport is not LinkTransport.TCP:
             yield Violation("ethernet_mtu_bytes", f"{self.ethernet_mtu_bytes} is of TCP sockets; {self._carried}")
+
+    def _above_pcie(self) -> Iterable[Violation]:
+        count, measured = self.pcie_function_count, self.measured_bits_per_second
+        if count is None or measured is None:
+            return
+        raw_bits_per_second = count * PCIE_FUNCTION_RAW_BITS_PER_SECOND
+        if measured > raw_bits_per_second:
+            functions = counted(count, "PCIe function")
+            yield Violation(
+                "measured_bits_per_second",
+                f"{rate_in_words(measured)} is above the raw rate of {functions}, {raw_bits_per_second / 1e9:.2f} Gb/s:"
+                f" {ABOVE_PCIE_ADVICE}",
+            )
 
     @property
     def _carried(self) -> str:

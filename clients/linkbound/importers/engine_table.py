@@ -13,8 +13,9 @@ from typing import Any
 
 from attrs import frozen
 
-from linkbound.domain.engine import LARGEST_ENGINE_POINT_COUNT, EngineTable
+from linkbound.domain.engine import LARGEST_ENGINE_POINT_COUNT, BurstTable, EngineTable
 from linkbound.domain.errors import InvalidArgumentError, Violation
+from linkbound.domain.link import Link
 from linkbound.importers.tables import TableError, from_table
 
 FIELD = "file"
@@ -33,10 +34,30 @@ class EngineFile:
     sources: tuple[str, ...] = ()
 
 
+@frozen(kw_only=True)
+class BurstFile:
+    """Bursts, and the link that they were seen on where the file says so. The rules of the fields are not checked."""
+
+    bursts: BurstTable
+    link: Link | None = None
+
+
 def read_engine_file(text: str) -> EngineFile:
     """The measured times in a file. Raises InvalidArgumentError on `file` for what cannot be read as such."""
     try:
         return _file_of(tomllib.loads(text))
+    except (TableError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InvalidArgumentError([Violation(FIELD, f"{error}")]) from error
+
+
+def read_burst_file(text: str) -> BurstFile:
+    """The `bursts` and the `link` in a file; what else an engine file has may be there, or not.
+
+    Raises InvalidArgumentError on `file` for what cannot be read as such.
+    """
+    try:
+        content = tomllib.loads(text)
+        return from_table(BurstFile, {key: value for key, value in content.items() if key in ("bursts", "link")})
     except (TableError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidArgumentError([Violation(FIELD, f"{error}")]) from error
 

@@ -27,11 +27,34 @@ _ROUND_COUNT = 20
 
 
 @frozen(kw_only=True)
+class Ratio:
+    """Measured over fitted arithmetic: the mean of all points that tell, from the least to the most."""
+
+    least: float
+    mean: float
+    most: float
+
+
+FITTED = Ratio(least=1.0, mean=1.0, most=1.0)
+"""The fit as it is."""
+
+
+@frozen(kw_only=True)
 class Anchor:
     """Measured over fitted arithmetic: of each request up to its first token, and between tokens.
 
     `measured` are the requests whose own TTFT was measured. `decode_ratio` is None where no output speed was.
     """
+
+    ratios: tuple[Ratio, ...]
+    measured: tuple[bool, ...]
+    is_mean_measured: bool
+    decode_ratio: Ratio | None
+
+
+@frozen(kw_only=True)
+class _PointRatios:
+    """The same of one point alone."""
 
     ratios: tuple[float, ...]
     measured: tuple[bool, ...]
@@ -42,7 +65,7 @@ class Anchor:
 def no_anchor(request_count: int) -> Anchor:
     """The fit as it is (`docs/formulas.md`, Engine times)."""
     return Anchor(
-        ratios=(1.0,) * request_count, measured=(False,) * request_count, is_mean_measured=False, decode_ratio=None
+        ratios=(FITTED,) * request_count, measured=(False,) * request_count, is_mean_measured=False, decode_ratio=None
     )
 
 
@@ -53,14 +76,16 @@ def anchor_of(
     requests: tuple[EngineRequest, ...],
     asked: Timeline,
 ) -> Anchor:
-    """The point of `table` whose passes are those of the question `asked`, up to the last first token.
+    """The points of `table` whose passes are those of the question `asked`, up to the last first token.
 
-    (`docs/formulas.md`, Engine times) `clock` is that of the table's link. Without such a point the fit counts.
+    (`docs/formulas.md`, Engine times) `clock` is that of the table's link. Several give the hull of what was measured;
+    without one the fit counts.
     """
 
     def seconds(found: Pass) -> float:
         return coefficients.compute(pass_work(found)).seconds + found.repeat * clock.likely_seconds(pass_rows(found))
 
+    found = []
     for point in table.points:
         if not _is_alike(point.requests, requests):
             continue
@@ -68,8 +93,34 @@ def anchor_of(
         if not _is_same_to_first_tokens(measured, asked):
             continue
         spans = point_spans(measured, clock)
-        return _anchor(point, table, coefficients, spans, is_whole=measured.shares() == asked.shares())
-    return no_anchor(len(requests))
+        is_whole = measured.shares() == asked.shares()
+        found.append(_point_ratios(point, table, coefficients, spans, is_whole=is_whole))
+    return _hull(found, len(requests)) if found else no_anchor(len(requests))
+
+
+def _hull(found: Sequence[_PointRatios], request_count: int) -> Anchor:
+    """Of each request the points that measured its own TTFT count, or else those that measured the mean."""
+    with_mean = [one for one in found if one.is_mean_measured]
+    chosen = [[one for one in found if one.measured[index]] or with_mean for index in range(request_count)]
+    measured = tuple(any(one.measured[index] for one in found) for index in range(request_count))
+    are_of_mean = all(points and all(one.is_mean_measured for one in points) for points in chosen)
+    return Anchor(
+        ratios=tuple(
+            _over([one.ratios[index] for one in points]) if points else FITTED for index, points in enumerate(chosen)
+        ),
+        measured=measured,
+        is_mean_measured=all(measured) or are_of_mean,
+        decode_ratio=_over_known([one.decode_ratio for one in found]),
+    )
+
+
+def _over_known(ratios: Sequence[float | None]) -> Ratio | None:
+    known = [ratio for ratio in ratios if ratio is not None]
+    return _over(known) if known else None
+
+
+def _over(ratios: Sequence[float]) -> Ratio:
+    return Ratio(least=min(ratios), mean=sum(ratios) / len(ratios), most=max(ratios))
 
 
 def _is_alike(point: Sequence[EngineRequest], asked: Sequence[EngineRequest]) -> bool:
@@ -85,9 +136,9 @@ def _is_same_to_first_tokens(point: Timeline, asked: Timeline) -> bool:
     return point.shares(end) == asked.shares(end)
 
 
-def _anchor(
+def _point_ratios(
     point: EnginePoint, table: EngineTable, coefficients: Coefficients, spans: PointSpans, *, is_whole: bool
-) -> Anchor:
+) -> _PointRatios:
     ratios, measured = [1.0] * len(point.requests), [False] * len(point.requests)
     if coefficients.prompt is not None:
         for chosen, seconds, is_own in _measured(point, spans, coefficients):
@@ -98,7 +149,7 @@ def _anchor(
     decode_ratio = None
     if is_whole and speed is not None and coefficients.decode is not None:
         decode_ratio = _decode_ratio(point, speed, table.scheduler, spans, coefficients)
-    return Anchor(
+    return _PointRatios(
         ratios=tuple(ratios),
         measured=tuple(measured),
         is_mean_measured=all(measured) or point.mean_ttft_seconds is not None,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from estimator_service.core.elementwise import larger
-from estimator_service.core.engine_times.anchors import Anchor
+from estimator_service.core.engine_times.anchors import FITTED, Anchor, Ratio
 from estimator_service.core.engine_times.prices import Price, Prices, running_prices
 from estimator_service.core.engine_times.reach import NO_CHANGE, Change
 from estimator_service.core.engine_times.timeline import Timeline
@@ -26,9 +26,9 @@ class Parts:
     """A time of a request, or the mean of several, in s.
 
     `expected` is None where nothing says what passes take. `scatter` is how far the fit may be off either way, None
-    where nothing tells; `below` and `above` are what transfers, and the fixed part of passes at another number of
-    ranks, leave open. `least` are the bytes alone. `change` and `bandwidth_seconds` are what the change of link adds to
-    the same passes.
+    where nothing tells; `below` and `above` are what transfers, the fixed part of passes at another number of ranks,
+    and points that were measured more than once leave open. `least` are the bytes alone. `change` and
+    `bandwidth_seconds` are what the change of link adds to the same passes.
     """
 
     expected: float | None
@@ -90,7 +90,7 @@ def priced_replay(found: Timeline, pricing: Pricing) -> PricedReplay:
     listed = tuple(map(prices.price, found.passes))
     sums = running_prices(listed)
     ttft, generating = [], []
-    decode_ratio = 1.0 if anchor.decode_ratio is None else anchor.decode_ratio
+    decode_ratio = FITTED if anchor.decode_ratio is None else anchor.decode_ratio
     decode_fraction = errors.decode_fraction if anchor.decode_ratio is None else 0.0
     for span, ratio, is_measured in zip(found.spans, anchor.ratios, anchor.measured, strict=True):
         own = sums[span.first + 1].minus(sums[span.begin])
@@ -103,18 +103,16 @@ def priced_replay(found: Timeline, pricing: Pricing) -> PricedReplay:
 
 
 def _parts(
-    price: Price, least: float, waited: float, ratio: float, fraction: float | None, *, is_measured: bool
+    price: Price, least: float, waited: float, ratio: Ratio, fraction: float | None, *, is_measured: bool
 ) -> Parts:
     """`ratio` is measured over fitted arithmetic, `fraction` how far the fit may be off."""
-    transfers = price.transfers
-    fixed_more = ratio * (price.compute_fixed_seconds - price.compute_seconds)
+    transfers, compute = price.transfers, price.compute_seconds
+    fixed_more = ratio.mean * (price.compute_fixed_seconds - price.compute_seconds)
     return Parts(
-        expected=None
-        if price.unknown_passes
-        else larger(least, ratio * price.compute_seconds + transfers.expected + waited),
+        expected=None if price.unknown_passes else larger(least, ratio.mean * compute + transfers.expected + waited),
         scatter=None if fraction is None else fraction * price.fitted_seconds,
-        below=transfers.expected - transfers.lower + larger(-fixed_more, 0.0),
-        above=transfers.upper - transfers.expected + larger(fixed_more, 0.0),
+        below=transfers.expected - transfers.lower + larger(-fixed_more, 0.0) + (ratio.mean - ratio.least) * compute,
+        above=transfers.upper - transfers.expected + larger(fixed_more, 0.0) + (ratio.most - ratio.mean) * compute,
         least=least,
         change=price.change,
         bandwidth_seconds=price.bandwidth_seconds,

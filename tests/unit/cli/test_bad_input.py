@@ -83,6 +83,7 @@ BAD = [
     (TP, "--tp-sizes", "2,4,2", "2: asked more than once"),
     (PREFILL, "--measured", "300g", "300 Gb/s is above the line rate, 200 Gb/s: no payload is; give the line rate of"),
     (DECODE, "--measured", "200.1g", "200.1 Gb/s is above the line rate, 200 Gb/s"),
+    ([*PREFILL[:-2], "--link", "spark-1f"], "--measured", "150g", "150 Gb/s is above the raw rate of 1 PCIe function"),
     # names
     (PREFILL, "--model", "glm53", "did you mean glm-5.3"),
     (PREFILL, "--model", "GLM-5.3", "model 'GLM-5.3' does not exist; did you mean glm-5.3"),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.architecture.configs import PUBLISHED
 from tests.unit.cli.command import DECODE, PREFILL, TP, Command
 
 LAYOUTS = [
@@ -99,6 +100,27 @@ def test_memory_that_is_not_known_is_not_said_to_be_enough(linkbound: Command, t
         assert "not known: no source states what a rank keeps in memory" in out
         assert " yes\n" not in out
     assert ", whether it fits is not known: " in linkbound(*of_facts["recommend"]).out.splitlines()[0]
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_layout_is_chosen_with_a_word_on_whether_it_fits(
+    linkbound: Command, tmp_path: Path, *, is_known: bool
+) -> None:
+    path = tmp_path / "config.json"
+    known = PUBLISHED["llama-2-7b"]["config"]
+    path.write_text(json.dumps(known if is_known else {**known, "quantization_config": {"quant_method": "weirdo"}}))
+    for arguments, choice_count in ((LAYOUTS, 2), (RECOMMEND[:-4], 1)):
+        answer = linkbound(*arguments[:3], str(path), *arguments[4:])
+        first, *_ = answer.out.splitlines()
+        assert first.count(", whether it fits is not known") == (0 if is_known else choice_count)
+
+
+@pytest.mark.parametrize("command", ["layouts", "recommend"])
+def test_a_link_to_change_to_is_not_offered(linkbound: Command, command: str) -> None:
+    offered = linkbound("estimate", command, "--help").out
+    assert "--link LINK" in offered
+    assert "--measured RATE" in offered
+    assert "--to-" not in offered
 
 
 def test_layouts_that_no_figure_tells_apart_are_named(linkbound: Command) -> None:

@@ -191,3 +191,48 @@ def test_what_breaks_a_rule_names_the_file(tmp_path: Path, linkbound: Command) -
     outcome = linkbound("engine-calibrations", "fit", str(path))
     assert outcome.exit_code == 2
     assert "points[1].ttft_seconds[0]: 0.001 s are below" in outcome.err
+
+
+TO_BURSTS = [*("--outputs", "1k", "--engine-calibration", SPARK), "--to-bursts"]
+SLOWER = "glm-5.3-dgx-spark-8-109g"
+
+
+@pytest.mark.parametrize(("prompt", "extra"), [("8k", (0.73, 0.85, 0.98)), ("64k", (5.82, 6.82, 7.83))])
+def test_bursts_of_another_calibration_give_the_rows_of_the_first_study(
+    linkbound: Command, prompt: str, extra: tuple[float, ...]
+) -> None:
+    """Source: docs/accuracy.md, The first study: P2 and P5. The link comes with the bursts, or is typed."""
+    asked = ["estimate", "schedule", "--prompts", prompt, *TO_BURSTS]
+    answer = linkbound(*asked, SLOWER, "--json").answer
+    found = answer["requests"][0]["ttft"]["calibrated_extra_ttft_seconds"]
+    assert tuple(round(found[end], 2) for end in ("lower", "expected", "upper")) == extra
+    link = ["--to-link", "200g", "--to-measured", "109g"]
+    by_path = [*asked, str(FILE.with_name(f"{SLOWER}.toml"))]
+    for same in ([*asked, SLOWER, *link], by_path):
+        again = linkbound(*same, "--json").answer
+        assert again["requests"] == answer["requests"]
+
+
+def test_bursts_that_are_not_there_are_refused(linkbound: Command, tmp_path: Path) -> None:
+    asked = ["estimate", "schedule", "--prompts", "8k", *TO_BURSTS]
+    link = "[link]\nline_rate_bits_per_second = 200_000_000_000\n"
+    bare, alone = tmp_path / "bare.toml", tmp_path / "alone.toml"
+    bare.write_text(link)
+    point = "message_bytes = 1, least_bits_per_second = 9, largest_bits_per_second = 9"
+    alone.write_text(f"[bursts]\npoints = [{{ {point} }}]\n")
+    for typed, message in (
+        ("nowhere", "--to-bursts: "),
+        (str(tmp_path / "nowhere.toml"), "--to-bursts: No such file"),
+        (str(bare), "--to-bursts: bursts: is missing"),
+        (str(alone), "--to-bursts: are given without a link to change to"),
+    ):
+        outcome = linkbound(*asked, typed)
+        assert (outcome.exit_code, message in outcome.err) == (2, True), outcome.err
+    stored = tmp_path / "data"
+    kept = [line for line in FILE.read_text().splitlines() if "message_bytes" not in line]
+    text = "\n".join(kept)
+    start, end = text.index("[bursts]"), text.index("[scheduler]")
+    (tmp_path / "none.toml").write_text(text[:start] + text[end:])
+    linkbound("engine-calibrations", "fit", str(tmp_path / "none.toml"), "--name", "none", "--data", str(stored))
+    outcome = linkbound(*asked, "none", "--data", str(stored))
+    assert (outcome.exit_code, "has no bursts" in outcome.err) == (2, True), outcome.err

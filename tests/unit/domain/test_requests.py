@@ -61,6 +61,24 @@ def test_nothing_is_measured_above_the_line_rate(transport: LinkTransport) -> No
     assert broken(Link(measured_bits_per_second=109 * 10**9, transport=transport)) == []
 
 
+@pytest.mark.parametrize(("function_count", "raw_bits_per_second"), [(1, 126_030_769_230), (2, 252_061_538_461)])
+@pytest.mark.parametrize("line_rate_bits_per_second", [None, 400 * 10**9])
+def test_nothing_is_measured_above_what_its_pcie_functions_carry(
+    function_count: int, raw_bits_per_second: int, line_rate_bits_per_second: int | None
+) -> None:
+    link = Link(
+        line_rate_bits_per_second=line_rate_bits_per_second,
+        pcie_function_count=function_count,
+        measured_bits_per_second=raw_bits_per_second,
+    )
+    assert broken(link) == []
+    (violation,) = violations_of(attrs.evolve(link, measured_bits_per_second=raw_bits_per_second + 1))
+    assert violation.field == "measured_bits_per_second"
+    assert f"above the raw rate of {function_count} PCIe function" in violation.description
+    assert f", {raw_bits_per_second / 1e9:.2f} Gb/s: " in violation.description
+    assert broken(attrs.evolve(link, measured_bits_per_second=300 * 10**9, pcie_function_count=None)) == []
+
+
 @pytest.mark.parametrize(
     ("bits_per_second", "words"),
     [

@@ -172,6 +172,40 @@ def test_a_question_that_was_measured_starts_from_what_was_measured() -> None:
     assert words.MEASURED_ITSELF in found.summary.assumptions
 
 
+def test_a_question_that_was_measured_twice_spans_both_times() -> None:
+    """The same requests took 0.9 and 1.5 times what the engine takes, and generated 100 and 200 tokens per second."""
+    tokens = 800
+    (point,) = [one for one in TABLE.points if one.label == f"{tokens}"]
+    (seconds,) = point.ttft_seconds
+    points = [one for one in TABLE.points if one is not point]
+    for label, factor, speed in (("a", 0.9, 100.0), ("b", 1.5, 200.0)):
+        times = (factor * seconds,)
+        points.append(evolve(point, label=label, ttft_seconds=times, output_tokens_per_second=speed))
+    for ordered in (points, points[::-1]):
+        engine = fit_engine(evolve(TABLE, points=tuple(ordered)), MODEL)
+        found = estimate_schedule(asked(request(tokens), engine_table=engine.table), MODEL, engine).summary
+        assert found.mean_ttft is not None
+        for whole in (ttft_of(found.requests[0]), found.mean_ttft):
+            ttft = present(whole.calibrated_ttft_seconds)
+            assert (ttft.lower, ttft.expected, ttft.upper) == pytest.approx(
+                (0.9 * seconds, 1.2 * seconds, 1.5 * seconds)
+            )
+        speed_found = present(found.requests[0].output_tokens_per_second)
+        assert (speed_found.lower, speed_found.upper) == pytest.approx((100, 200))
+        assert speed_found.expected == pytest.approx(2 / (1 / 100 + 1 / 200))
+
+
+def test_a_point_without_a_ttft_does_not_hide_one_that_has_it() -> None:
+    (point,) = [one for one in TABLE.points if one.label == "800"]
+    bare = evolve(point, label="speed", ttft_seconds=(), output_tokens_per_second=50.0)
+    table = evolve(TABLE, points=(bare, *TABLE.points))
+    engine = fit_engine(table, MODEL)
+    found = estimate_schedule(asked(*point.requests, engine_table=table), MODEL, engine).summary
+    ttft = present(ttft_of(found.requests[0]).calibrated_ttft_seconds)
+    assert (ttft.lower, ttft.expected, ttft.upper) == pytest.approx(point.ttft_seconds * 3)
+    assert ttft.expected_basis is Basis.MEASURED
+
+
 def test_a_change_of_link_adds_transfers_alone() -> None:
     point, engine = sending_engine(2.0)
     found = estimate_schedule(asked(*point.requests, engine_table=engine.table, to_link=HALF), SENDING_MODEL, engine)

@@ -107,7 +107,7 @@ class Link(_message.Message):
     """
     measured_bits_per_second: _builtins.int
     """A measured payload rate, such as that of ib_write_bw or the bus bandwidth of nccl-tests. 1 to 10^15, and not above
-    the line rate where that is given. It always wins.
+    the line rate where that is given, nor above the raw rate of the PCIe functions. It always wins.
     """
     transport: Global___LinkTransport.ValueType
     """How bytes travel; it decides which headers a packet has. Unspecified: RoCE."""
