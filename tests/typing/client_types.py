@@ -91,7 +91,7 @@ async def mistakes(client: EstimatorClient, other: AsyncEstimatorClient) -> None
     await other.estimate_decode(tensor_parallel_size="8", link="1g")  # type: ignore[arg-type]  # a number
     await other.import_model(b"{}")  # type: ignore[arg-type]  # text
     client.estimate_collective(kind="all_reduce", rank_count=2, link="1g")  # type: ignore[arg-type]  # an enum
-    client.estimate_collective(kind=CollectiveKind.ALL_REDUCE, rank_count=2, link=200)  # type: ignore[arg-type]
+    client.estimate_collective(kind=CollectiveKind.ALL_REDUCE, rank_count=2, link=200)  # type: ignore[arg-type]  # a link or its name
     calibrate_from_run(client, IngestClient(), "r", lnik="200g")  # type: ignore[call-arg]  # misspelt
     client.get_model("m", timeout_seconds="5")  # type: ignore[arg-type]  # a number
     Link(line_rate_bits_per_second=1).line_rate_bits_per_second = 2  # type: ignore[misc]  # frozen

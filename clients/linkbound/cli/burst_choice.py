@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkbound.cli.failures import USAGE, Failure, failure_of
+from linkbound.cli.measured_file import measured_text
 from linkbound.domain.errors import Error
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from linkbound.importers.engine_table import BurstFile
 
 OPTION = "--to-bursts"
-_LARGEST_FILE_BYTES = 16 * 2**20
 _SUFFIX = ".toml"
 
 
@@ -24,23 +24,10 @@ def seen_bursts(typed: str, estimator: EstimatorClient) -> BurstFile:
 
     try:
         if typed.endswith(_SUFFIX) or os.sep in typed:
-            return read_burst_file(_contents(typed))
+            return read_burst_file(measured_text(Path(typed), OPTION))
         table = estimator.get_engine_calibration(typed).table
     except Error as error:
         raise failure_of(error, {"file": OPTION, "engine_calibration": OPTION}) from error
     if table.bursts is None:
         raise Failure(f"{OPTION}: the engine calibration {typed!a} has no bursts", USAGE)
     return BurstFile(bursts=table.bursts, link=table.link)
-
-
-def _contents(path: str) -> str:
-    try:
-        with Path(path).open("rb") as opened:
-            content = opened.read(_LARGEST_FILE_BYTES + 1)
-    except ValueError as error:
-        raise Failure(f"{OPTION}: {error}: {path!a}", USAGE) from error
-    except OSError as error:
-        raise Failure(f"{OPTION}: {error.strerror}: {path!a}", USAGE) from error
-    if len(content) > _LARGEST_FILE_BYTES:
-        raise Failure(f"{OPTION}: is larger than {_LARGEST_FILE_BYTES} bytes", USAGE)
-    return content.decode("utf-8", errors="replace")

@@ -11,6 +11,7 @@ from linkbound.cli.collective_options import KINDS, TIMINGS, kind_name
 from linkbound.cli.connect import estimator_client
 from linkbound.cli.failures import USAGE, Failure, naming
 from linkbound.cli.listing import listed
+from linkbound.cli.measured_file import measured_text
 from linkbound.cli.options import Reply, reply_option
 from linkbound.cli.output import print_message, print_text
 from linkbound.cli.params import WHOLE
@@ -19,8 +20,6 @@ from linkbound.domain.calibration import Calibration, CollectiveTable
 from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.words import counted
 from linkbound.importers.collective_times import CollectiveTimes, read_collective_times
-
-LARGEST_FILE_BYTES = 16 * 2**20
 
 _LIST_COLUMNS = (
     Column("calibration"),
@@ -104,7 +103,7 @@ def fit_calibration(
     reply: Reply,
 ) -> None:
     """Fits the times in FILE: the output of nccl-tests, or a CSV with the columns message_bytes,seconds."""
-    times = read_collective_times(_contents(file))
+    times = read_collective_times(measured_text(file, "FILE"))
     measured = CollectiveTable(
         kind=_kind(kind, times),
         rank_count=_rank_count(ranks, times),
@@ -114,17 +113,6 @@ def fit_calibration(
     )
     with estimator_client(reply.target, reply.data) as estimator:
         _print(estimator.fit_calibration(measured, calibration=name, sources=sources), reply)
-
-
-def _contents(file: Path) -> str:
-    try:
-        with file.open("rb") as opened:
-            content = opened.read(LARGEST_FILE_BYTES + 1)
-    except OSError as error:
-        raise Failure(f"FILE: {error.strerror}: {str(file)!a}", USAGE) from error
-    if len(content) > LARGEST_FILE_BYTES:
-        raise Failure(f"FILE: is larger than {LARGEST_FILE_BYTES} bytes", USAGE)
-    return content.decode("utf-8", errors="replace")
 
 
 def _kind(name: str | None, times: CollectiveTimes) -> CollectiveKind:

@@ -10,8 +10,9 @@ import click
 from linkbound.cli import text
 from linkbound.cli.collective_options import kind_name
 from linkbound.cli.connect import estimator_client, ingest_client
-from linkbound.cli.failures import USAGE, Failure, naming
+from linkbound.cli.failures import naming
 from linkbound.cli.listing import listed
+from linkbound.cli.measured_file import measured_text
 from linkbound.cli.options import Reply, reply_option
 from linkbound.cli.output import print_message, print_text
 from linkbound.cli.run_options import RUN_FIELDS, RunChoice, run_option
@@ -22,8 +23,6 @@ from linkbound.domain.words import counted
 if TYPE_CHECKING:
     from linkbound.domain.engine import EngineCalibration, EngineResidual, EngineTerm
     from linkbound.domain.link import Link
-
-LARGEST_FILE_BYTES = 16 * 2**20
 
 _LIST_COLUMNS = (
     Column("engine calibration"),
@@ -96,7 +95,7 @@ def fit_engine_calibration(
         if file is not None:
             from linkbound.importers.engine_table import read_engine_file
 
-            content = read_engine_file(_contents(file))
+            content = read_engine_file(measured_text(file, "FILE"))
             fit = estimator.fit_engine_calibration(
                 content.table, engine_calibration=name, sources=(*content.sources, *sources)
             )
@@ -106,17 +105,6 @@ def fit_engine_calibration(
             with ingest_client(choice.ingest, reply.data) as ingest:
                 fit = calibrate_from_run(estimator, ingest, choice.run, engine_calibration=name, **choice.keywords)
     _print(fit, reply)
-
-
-def _contents(file: Path) -> str:
-    try:
-        with file.open("rb") as opened:
-            content = opened.read(LARGEST_FILE_BYTES + 1)
-    except OSError as error:
-        raise Failure(f"FILE: {error.strerror}: {str(file)!a}", USAGE) from error
-    if len(content) > LARGEST_FILE_BYTES:
-        raise Failure(f"FILE: is larger than {LARGEST_FILE_BYTES} bytes", USAGE)
-    return content.decode("utf-8", errors="replace")
 
 
 def _print(calibration: EngineCalibration, reply: Reply) -> None:

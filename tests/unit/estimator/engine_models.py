@@ -57,7 +57,7 @@ class Parts:
 
 
 def request(prompt_tokens: int, output_tokens: int = 20, **arrival: float) -> EngineRequest:
-    return EngineRequest(prompt_tokens=prompt_tokens, output_tokens=output_tokens, **arrival)  # type: ignore[arg-type]
+    return EngineRequest(prompt_tokens=prompt_tokens, output_tokens=output_tokens, **arrival)  # type: ignore[arg-type]  # a pass or a time
 
 
 def measured_point(

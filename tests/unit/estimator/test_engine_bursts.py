@@ -13,7 +13,7 @@ GIGABIT = 10**9
 
 def link(gigabits: int | None = 100, **details: object) -> Link:
     rate = None if gigabits is None else gigabits * GIGABIT
-    return Link(line_rate_bits_per_second=rate, **details)  # type: ignore[arg-type]
+    return Link(line_rate_bits_per_second=rate, **details)  # type: ignore[arg-type]  # fields by name
 
 
 def bursts(*points: tuple[int, int, int], least: float | None = 1.0, largest: float | None = None) -> BurstTable:

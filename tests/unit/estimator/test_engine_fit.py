@@ -8,6 +8,7 @@ from attrs import evolve
 from estimator_service.core.engine_times import words
 from estimator_service.core.engine_times.fit import fit_engine
 from estimator_service.core.schedule import replay
+from linkbound.domain.catalog import Model
 from linkbound.domain.engine import (
     EngineCalibration,
     EngineMetric,
@@ -40,9 +41,9 @@ def seconds_of(found: EngineCalibration) -> dict[EngineTermKind, float]:
     return {term.kind: term.seconds for term in found.terms}
 
 
-def violated(table: EngineTable, model: object = MODEL) -> dict[str, str]:
+def violated(table: EngineTable, model: Model = MODEL) -> dict[str, str]:
     with pytest.raises(InvalidArgumentError) as caught:
-        fit_engine(table, model)  # type: ignore[arg-type]
+        fit_engine(table, model)
     return {violation.field: violation.description for violation in caught.value.field_violations}
 
 
