@@ -20,6 +20,7 @@ from linkbound.domain.engine import (
 )
 from linkbound.domain.layout import ParallelLayout
 from linkbound.domain.link import Link
+from linkbound.domain.measured_range import MeasuredRange
 
 
 @frozen
@@ -60,4 +61,8 @@ def _point(point: dict[str, Any]) -> EnginePoint:
     arrivals = point.pop("arrival_seconds", [None])
     requests = [EngineRequest(**request, arrival_seconds=arrival) for arrival in arrivals] * point.pop("requests", 1)
     ttft_seconds = tuple(point.pop("ttft_seconds", ()))
-    return EnginePoint(requests=tuple(requests), ttft_seconds=ttft_seconds, **point)
+    ranges = tuple(MeasuredRange(**found) for found in point.pop("ttft_range_seconds", ()))
+    of_all: dict[str, Any] = {key: MeasuredRange(**point.pop(key)) for key in [*point] if "_range_" in key}
+    return EnginePoint(
+        requests=tuple(requests), ttft_seconds=ttft_seconds, ttft_range_seconds=ranges, **of_all, **point
+    )

@@ -17,6 +17,5 @@ def recorded_requests() -> tuple[RequestRecord, ...]:
 
 
 def _record(subject: str, **numbers: str) -> RequestRecord:
-    return RequestRecord(
-        subject=subject, node="lab", boot_id="boot", **{name: int(number) for name, number in numbers.items()}
-    )
+    told = {name: int(number) for name, number in numbers.items()}
+    return RequestRecord(subject=subject, node="lab", boot_id="boot", writer_id="", **told)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from linkbound.convert.layout import parallel_layout_from_proto, parallel_layout_to_proto
 from linkbound.convert.link import link_from_proto, link_to_proto
 from linkbound.convert.values import EnumConverter, each, each_up_to, maybe
@@ -21,8 +23,11 @@ from linkbound.domain.engine import (
     EngineTermKind,
     SchedulerSettings,
 )
+from linkbound.domain.measured_range import MeasuredRange
 from linkbound.domain.names import ENGINE_CALIBRATIONS, MODELS, resource_id, resource_name
 from linkbound.estimator.v1 import engine_pb2
+
+_RangeName = Literal["last_ttft_range_seconds", "mean_ttft_range_seconds", "output_range_tokens_per_second"]
 
 _METRIC = EnumConverter(EngineMetric, engine_pb2.EngineMetric)
 _TERM_KIND = EnumConverter(EngineTermKind, engine_pb2.EngineTermKind)
@@ -121,6 +126,16 @@ def burst_table_from_proto(message: engine_pb2.BurstTable) -> BurstTable:
     )
 
 
+def measured_range_to_proto(value: MeasuredRange) -> engine_pb2.MeasuredRange:
+    """The range of a figure over its rounds as a message."""
+    return engine_pb2.MeasuredRange(least=value.least, largest=value.largest)
+
+
+def measured_range_from_proto(message: engine_pb2.MeasuredRange) -> MeasuredRange:
+    """The range of a figure over its rounds from its message."""
+    return MeasuredRange(least=message.least, largest=message.largest)
+
+
 def engine_point_to_proto(value: EnginePoint) -> engine_pb2.EnginePoint:
     """Requests that were measured together as a message."""
     return engine_pb2.EnginePoint(
@@ -130,6 +145,10 @@ def engine_point_to_proto(value: EnginePoint) -> engine_pb2.EnginePoint:
         last_ttft_seconds=value.last_ttft_seconds,
         mean_ttft_seconds=value.mean_ttft_seconds,
         output_tokens_per_second=value.output_tokens_per_second,
+        ttft_range_seconds=each(measured_range_to_proto, value.ttft_range_seconds),
+        last_ttft_range_seconds=maybe(measured_range_to_proto, value.last_ttft_range_seconds),
+        mean_ttft_range_seconds=maybe(measured_range_to_proto, value.mean_ttft_range_seconds),
+        output_range_tokens_per_second=maybe(measured_range_to_proto, value.output_range_tokens_per_second),
     )
 
 
@@ -144,7 +163,17 @@ def engine_point_from_proto(message: engine_pb2.EnginePoint) -> EnginePoint:
         output_tokens_per_second=(
             message.output_tokens_per_second if message.HasField("output_tokens_per_second") else None
         ),
+        ttft_range_seconds=each_up_to(
+            LARGEST_ENGINE_POINT_COUNT, measured_range_from_proto, message.ttft_range_seconds
+        ),
+        last_ttft_range_seconds=_range_of(message, "last_ttft_range_seconds"),
+        mean_ttft_range_seconds=_range_of(message, "mean_ttft_range_seconds"),
+        output_range_tokens_per_second=_range_of(message, "output_range_tokens_per_second"),
     )
+
+
+def _range_of(message: engine_pb2.EnginePoint, name: _RangeName) -> MeasuredRange | None:
+    return measured_range_from_proto(getattr(message, name)) if message.HasField(name) else None
 
 
 def engine_table_to_proto(value: EngineTable) -> engine_pb2.EngineTable:

@@ -12,6 +12,7 @@ from linkbound.domain.collective import LARGEST_MESSAGE_BYTES
 from linkbound.domain.errors import Violation
 from linkbound.domain.layout import ParallelLayout, inner_link_violations
 from linkbound.domain.link import LARGEST_RATE_BITS_PER_SECOND, Link
+from linkbound.domain.measured_range import MeasuredRange, range_violations
 from linkbound.domain.names import CATALOG_NAME, OPTIONAL_CATALOG_ID, OPTIONAL_CATALOG_NAME
 from linkbound.domain.rules import Checked, CrossChecked, finite, instance, optional, sequence, text, whole
 from linkbound.domain.workload import (
@@ -36,6 +37,7 @@ LARGEST_OUTPUT_TOKENS_PER_SECOND = 1e9
 _TOKENS = whole(1, LARGEST_PROMPT_TOKENS)
 _RATE = whole(1, LARGEST_RATE_BITS_PER_SECOND)
 _HEADER_RATIO = optional(finite(1.0, LARGEST_HEADER_RATIO))
+_RANGE = optional(instance(MeasuredRange))
 
 
 @frozen(kw_only=True)
@@ -44,7 +46,7 @@ class SchedulerSettings(CrossChecked):
 
     `engine` names the rules by version, such as `vllm-0.32`; empty: the newest that is known. A
     `long_prefill_token_threshold` of 0 caps nothing. `kv_block_count` is as the engine counts, the block that it keeps
-    for itself included; None: blocks never run out.
+    for itself included; None: blocks never run out. Without accepted drafts a pass yields one token, as if none was.
     """
 
     engine: str = field(default="", metadata=OPTIONAL_CATALOG_NAME)
@@ -60,14 +62,24 @@ class SchedulerSettings(CrossChecked):
     )
 
     def cross_violations(self) -> Iterable[Violation]:
-        """What is accepted was drafted, and is never assumed where there are drafts."""
+        """What is accepted was drafted."""
         accepted = self.accepted_draft_tokens_per_pass
-        if accepted is None and self.draft_token_count:
-            yield Violation("accepted_draft_tokens_per_pass", f"is missing, with {self.draft_token_count} draft tokens")
         if accepted is not None and accepted > self.draft_token_count:
             yield Violation(
                 "accepted_draft_tokens_per_pass", f"{accepted} is above the {self.draft_token_count} draft tokens"
             )
+
+    def acceptance_violations(self, prefix: str) -> Iterable[Violation]:
+        """What is accepted of drafts is said where answers depend on it."""
+        if self.has_unknown_acceptance:
+            yield Violation(
+                f"{prefix}accepted_draft_tokens_per_pass", f"is missing, with {self.draft_token_count} draft tokens"
+            )
+
+    @property
+    def has_unknown_acceptance(self) -> bool:
+        """Whether drafts are made, and nothing says how many of them are accepted."""
+        return bool(self.draft_token_count) and self.accepted_draft_tokens_per_pass is None
 
 
 @frozen(kw_only=True)
@@ -127,7 +139,8 @@ class EnginePoint(CrossChecked):
     """Requests that were measured together, rounds averaged.
 
     `ttft_seconds` are those of every request in rising order; where they are not known, the last and the mean may be.
-    `output_tokens_per_second` is what each request generates after its first token.
+    `output_tokens_per_second` is what each request generates after its first token. Each figure may have the range of
+    its rounds.
     """
 
     label: str = field(metadata=text(128, minimum_length=1))
@@ -142,9 +155,15 @@ class EnginePoint(CrossChecked):
     output_tokens_per_second: float | None = field(
         default=None, metadata=optional(finite(1e-9, LARGEST_OUTPUT_TOKENS_PER_SECOND))
     )
+    ttft_range_seconds: tuple[MeasuredRange, ...] = field(
+        default=(), metadata=sequence(0, LARGEST_ENGINE_POINT_COUNT, instance(MeasuredRange))
+    )
+    last_ttft_range_seconds: MeasuredRange | None = field(default=None, metadata=_RANGE)
+    mean_ttft_range_seconds: MeasuredRange | None = field(default=None, metadata=_RANGE)
+    output_range_tokens_per_second: MeasuredRange | None = field(default=None, metadata=_RANGE)
 
     def cross_violations(self) -> Iterable[Violation]:
-        """Something was measured, one way; TTFTs rise and are those of all requests."""
+        """Something was measured, one way; TTFTs rise and are those of all requests; ranges hold what they are of."""
         times = self.ttft_seconds
         of_all = self.last_ttft_seconds, self.mean_ttft_seconds
         if not times and of_all == (None, None) and self.output_tokens_per_second is None:
@@ -158,6 +177,18 @@ class EnginePoint(CrossChecked):
         last, mean = of_all
         if last is not None and mean is not None and mean > last:
             yield Violation("mean_ttft_seconds", f"{mean} is above the last, {last}")
+        yield from self._range_violations()
+
+    def _range_violations(self) -> Iterable[Violation]:
+        ranges, times = self.ttft_range_seconds, self.ttft_seconds
+        if ranges and len(ranges) != len(times):
+            yield Violation("ttft_range_seconds", f"{len(ranges)} ranges are not those of {len(times)} times")
+        for index, (found, seconds) in enumerate(zip(ranges, times, strict=False)):
+            yield from range_violations(f"ttft_range_seconds[{index}]", found, seconds)
+        yield from range_violations("last_ttft_range_seconds", self.last_ttft_range_seconds, self.last_ttft_seconds)
+        yield from range_violations("mean_ttft_range_seconds", self.mean_ttft_range_seconds, self.mean_ttft_seconds)
+        speeds, speed = self.output_range_tokens_per_second, self.output_tokens_per_second
+        yield from range_violations("output_range_tokens_per_second", speeds, speed)
 
 
 @frozen(kw_only=True)
@@ -174,8 +205,13 @@ class EngineTable(AsksOfModel):
     points: tuple[EnginePoint, ...] = field(metadata=sequence(1, LARGEST_ENGINE_POINT_COUNT, instance(EnginePoint)))
 
     def cross_violations(self) -> Iterable[Violation]:
-        """Labels are told apart, requests are few enough, and several ranks in a node need a link between them."""
+        """Labels are told apart, requests are few enough, and several ranks in a node need a link between them.
+
+        Output speeds tell of passes only beside what these yield.
+        """
         yield from inner_link_violations(self.layout.ranks_per_node, self.inner_link)
+        if any(point.output_tokens_per_second is not None for point in self.points):
+            yield from self.scheduler.acceptance_violations("scheduler.")
         request_count = sum(len(point.requests) for point in self.points)
         if request_count > LARGEST_SCHEDULED_REQUEST_COUNT:
             yield Violation("points", f"hold {request_count} requests, above {LARGEST_SCHEDULED_REQUEST_COUNT}")
@@ -240,7 +276,8 @@ class EngineResidual:
 class EngineCalibration:
     """What passes take beside their transfers, fitted to `table`. The id is empty for one that is not stored.
 
-    `interval_fraction`, half of an interval as a share of a fitted time, is None where no point could be left out.
+    `interval_fraction` is the largest error of a TTFT at a point left out, fitted over measured less one, either way;
+    None where no point could be.
     """
 
     engine_calibration_id: str = ""

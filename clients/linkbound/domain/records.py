@@ -53,6 +53,7 @@ class RequestRecord(CrossChecked):
 
     `round_index` is negative for warm-up rounds. `send_ns` is CLOCK_MONOTONIC of the client's host `node` in its boot
     `boot_id`; `send_time_unix_ns` is its wall clock, two of which are never subtracted. None and empty: not stated.
+    `writer_id` is who appended a record that is listed; one that is appended states none.
     """
 
     subject: str = field(metadata=SUBJECT)
@@ -67,6 +68,7 @@ class RequestRecord(CrossChecked):
     send_time_unix_ns: int | None = field(default=None, metadata=optional(_NS))
     node: str = field(default="", metadata=NODE)
     boot_id: str = field(default="", metadata=BOOT_ID)
+    writer_id: str = field(default="", metadata=text(128))
 
     def cross_violations(self) -> Iterable[Violation]:
         """The last token is not before the first."""
@@ -148,10 +150,14 @@ class AppendRequest(Checked, CrossChecked):
     records: tuple[Record, ...] = field(metadata=sequence(1, LARGEST_RECORD_COUNT, instance(get_args(Record))))
 
     def cross_violations(self) -> Iterable[Violation]:
-        """All records are of one kind."""
+        """All records are of one kind, and of the writer of the append."""
         kinds = sorted({type(record).__name__ for record in self.records})
         if len(kinds) > 1:
             yield Violation("records", f"{' and '.join(kinds)} in one append")
+        for index, record in enumerate(self.records):
+            if isinstance(record, RequestRecord) and record.writer_id:
+                problem = f"{record.writer_id!r} is stated; the append names the writer of all of its records"
+                yield Violation(f"records[{index}].writer_id", problem)
 
 
 @frozen(kw_only=True)

@@ -8,6 +8,7 @@ from attrs import field, frozen
 
 from linkbound.domain.calibration import CollectiveTable, calibration_violations
 from linkbound.domain.engine import (
+    LARGEST_PASS_NUMBER,
     LARGEST_SCHEDULED_REQUEST_COUNT,
     BurstTable,
     EngineCalibration,
@@ -19,9 +20,13 @@ from linkbound.domain.errors import Violation
 from linkbound.domain.estimate import Estimate
 from linkbound.domain.layout import ParallelLayout, inner_link_violations
 from linkbound.domain.link import Link, ResolvedLink
+from linkbound.domain.memory import DEFAULT_MAX_NUM_BATCHED_TOKENS
 from linkbound.domain.names import OPTIONAL_CATALOG_NAME
-from linkbound.domain.rules import Checked, CrossChecked, instance, optional, sequence
+from linkbound.domain.rules import Checked, CrossChecked, instance, optional, sequence, whole
 from linkbound.domain.workload import INLINE_CONFIG
+
+DEFAULT_SCHEDULER = SchedulerSettings(max_num_batched_tokens=DEFAULT_MAX_NUM_BATCHED_TOKENS)
+"""What holds where neither a question nor a calibration says how requests are put into passes."""
 
 _OPTIONAL_LINK = optional(instance(Link))
 
@@ -31,8 +36,9 @@ class ScheduleRequest(Checked, CrossChecked):
     """Which passes does an engine make of these requests, what do links take of them, and when do first tokens come?
 
     Without a model the passes alone are answered. `engine_calibration`, an id of the catalogue, or `engine_table` say
-    what passes take; model, layout, link and scheduler are theirs where the request has none. `arrivals_may_split`:
-    requests of the same arrival may reach the engine apart, and intervals cover every way to part them.
+    what passes take; model, layout, link and scheduler are theirs where the request has none. Without either, the
+    scheduler is `DEFAULT_SCHEDULER`. `arrivals_may_split`: requests of the same arrival may reach the engine apart, and
+    intervals cover every way to part them. `start_index` is the first entry of the passes that is answered.
     """
 
     requests: tuple[EngineRequest, ...] = field(
@@ -51,6 +57,7 @@ class ScheduleRequest(Checked, CrossChecked):
     collective_table: CollectiveTable | None = field(default=None, metadata=optional(instance(CollectiveTable)))
     engine_calibration: str = field(default="", metadata=OPTIONAL_CATALOG_NAME)
     engine_table: EngineTable | None = field(default=None, metadata=optional(instance(EngineTable)))
+    start_index: int = field(default=0, metadata=whole(0, LARGEST_PASS_NUMBER))
 
     @property
     def has_engine_times(self) -> bool:
@@ -70,8 +77,6 @@ class ScheduleRequest(Checked, CrossChecked):
             yield Violation("engine_table", "is given beside an engine calibration")
         if self.has_engine_times:
             return
-        if self.scheduler is None:
-            yield Violation("scheduler", "is missing, and so is an engine calibration")
         for name in ("layout", "link") if self.has_model else ():
             if getattr(self, name) is None:
                 yield Violation(name, "is missing, with a model")
@@ -87,6 +92,8 @@ class ScheduleRequest(Checked, CrossChecked):
         if self.to_bursts is not None and self.to_link is None:
             yield Violation("to_bursts", "are given without a link to change to")
         yield from arrival_violations(self.requests)
+        if self.scheduler is not None and not self.has_engine_times:
+            yield from self.scheduler.acceptance_violations("scheduler.")
         has_seconds = any(request.arrival_seconds is not None for request in self.requests)
         if has_seconds and not self.has_engine_times:
             yield Violation("requests[0].arrival_seconds", "needs an engine calibration: passes have no times without")
@@ -102,8 +109,9 @@ def arrival_violations(requests: tuple[EngineRequest, ...]) -> Iterable[Violatio
             return
         arrival = (request.arrival_seconds if in_seconds else request.arrival_pass) or 0
         if arrival < before:
-            name = "arrival_seconds" if in_seconds else "arrival_pass"
-            yield Violation(f"requests[{index}].{name}", f"{arrival} is before that of the request before it, {before}")
+            name, unit = ("arrival_seconds", " s") if in_seconds else ("arrival_pass", "")
+            problem = f"{arrival}{unit} is before that of the request before it, {before}{unit}"
+            yield Violation(f"requests[{index}].{name}", problem)
         before = arrival
 
 
@@ -169,8 +177,29 @@ class ScheduleSummary:
     estimator_version: str
 
 
-SchedulePart = tuple[SchedulePass, ...] | ScheduleSummary
-"""What an answer is told in: stretches of passes in their order, then the summary."""
+@frozen(kw_only=True)
+class SchedulePasses:
+    """Entries of an answer in a row, the first of which is the one with the number `start_index`."""
+
+    start_index: int
+    passes: tuple[SchedulePass, ...]
+    estimator_version: str
+
+    @property
+    def end_index(self) -> int:
+        """The number of the entry after them."""
+        return self.start_index + len(self.passes)
+
+
+@frozen(kw_only=True)
+class ScheduledRequests:
+    """Requests in a row of a summary that is too long for one message."""
+
+    requests: tuple[RequestTimes, ...]
+
+
+SchedulePart = SchedulePasses | ScheduledRequests | ScheduleSummary
+"""What an answer comes in: passes in their order, then requests if there are many, then the summary with the rest."""
 
 
 @frozen(kw_only=True)

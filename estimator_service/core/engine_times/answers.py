@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from attrs import evolve, frozen
 
-from estimator_service.core.elementwise import larger, smaller
+from estimator_service.core.elementwise import larger, quotient, smaller
 from estimator_service.core.engine_times.parts import Parts
 from estimator_service.core.engine_times.prices import Price
+from estimator_service.core.engine_times.spread import Off
 from estimator_service.core.engine_times.variants import PartsOf, Variants
 from estimator_service.core.intervals import at_least, between, ends_of_change, ordered_effects
 from linkbound.domain.estimate import Basis, Constraint, Effect, Estimate
@@ -112,19 +113,24 @@ def _interval(lower: float, expected: float, upper: float | None, basis: Basis) 
     )
 
 
-def pass_estimate(price: Price, fraction: float | None) -> Estimate | None:
-    """Time of all passes of a stretch; None where nothing says what they take (`docs/formulas.md`, Engine times)."""
+def pass_estimate(price: Price, compute_seconds: float, off: Off | None) -> Estimate | None:
+    """Time of all passes of a stretch; None where nothing says what they take (`docs/formulas.md`, Engine times).
+
+    `compute_seconds` are those beside likely transfers, as measured or fitted, `off` how far the fit may be off.
+    """
     if price.unknown_passes:
         return None
-    expected = price.likely_seconds
-    fixed_more = price.compute_fixed_seconds - price.compute_seconds
-    if fraction is None:
+    expected = compute_seconds + price.transfers.expected
+    if off is None:
         return _interval(price.least_seconds, expected, None, Basis.CALIBRATED)
-    scatter = fraction * price.fitted_seconds
+    ratio = quotient(larger(compute_seconds, 0.0), price.compute_seconds, if_zero=1.0)
+    fixed_more = ratio * (price.compute_fixed_seconds - price.compute_seconds)
+    below = off.below + price.transfers.expected - price.transfers.lower - smaller(fixed_more, 0.0)
+    above = price.transfers.upper - price.transfers.expected + larger(fixed_more, 0.0)
     return _interval(
-        larger(price.least_seconds, price.compute_seconds + smaller(fixed_more, 0.0) + price.transfers.lower - scatter),
+        larger(price.least_seconds, expected - below),
         expected,
-        price.compute_seconds + larger(fixed_more, 0.0) + price.transfers.upper + scatter,
+        None if off.above is None else expected + above + off.above,
         Basis.CALIBRATED,
     )
 

@@ -18,10 +18,11 @@ class BurstRates:
     """A link at its full payload rate, and how long payloads of some sizes took at the rates that bursts showed.
 
     `message_bytes` rise, `message_seconds` do not fall, and none is shorter than at the full rate. Both are empty for a
-    link whose bursts nobody knows.
+    link whose bursts nobody knows. `header_ratio` is counter bytes over payload bytes where counters were read.
     """
 
     full_bits_per_second: float
+    header_ratio: float = 1.0
     message_bytes: tuple[int, ...] = ()
     message_seconds: tuple[float, ...] = ()
 
@@ -78,6 +79,7 @@ def burst_rates(link: ResolvedLink, bursts: BurstTable | None) -> BurstRates:
         times.append(larger(seconds, times[-1]) if times else seconds)
     return BurstRates(
         full_bits_per_second=full,
+        header_ratio=ratio,
         message_bytes=tuple(point.message_bytes for point in bursts.points),
         message_seconds=tuple(times),
     )

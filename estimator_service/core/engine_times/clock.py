@@ -38,8 +38,10 @@ class _ByRows(Generic[Value]):
 class LinkClock:
     """Seconds of the transfers of one pass over a link."""
 
-    def __init__(self, kinds: Sequence[StageKind], path: Path, calibration: Calibration | None = None) -> None:
-        self._seconds = _ByRows(lambda counts: pass_seconds(kinds, counts, path, calibration))
+    def __init__(
+        self, kinds: Sequence[StageKind], path: Path, calibration: Calibration | None = None, counted_ratio: float = 1.0
+    ) -> None:
+        self._seconds = _ByRows(lambda counts: pass_seconds(kinds, counts, path, calibration, counted_ratio))
 
     def seconds(self, counts: RowCounts) -> Estimate:
         """At least, as expected where something says so, at most."""

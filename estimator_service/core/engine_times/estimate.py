@@ -7,12 +7,14 @@ from typing import cast
 
 from attrs import evolve, frozen
 
+from estimator_service.core.engine_times import words
 from estimator_service.core.engine_times.anchors import Anchor, anchor_of, no_anchor
 from estimator_service.core.engine_times.answers import Wire, speed_estimate, ttft_estimates
 from estimator_service.core.engine_times.clock import LinkClock
-from estimator_service.core.engine_times.fit import TTFT_METRICS, largest_left_out_error
+from estimator_service.core.engine_times.fit_spread import fit_spread
 from estimator_service.core.engine_times.network import path_over
-from estimator_service.core.engine_times.parts import FitErrors, Parts, PricedReplay, Pricing
+from estimator_service.core.engine_times.parts import Parts, PricedReplay, Pricing
+from estimator_service.core.engine_times.pass_times import PassTimes, pass_times
 from estimator_service.core.engine_times.prices import Prices
 from estimator_service.core.engine_times.question import Instance, instance_of, scheduler_of
 from estimator_service.core.engine_times.shown import bare_parts, bare_summary, schedule_assumptions, timed_passes
@@ -23,7 +25,7 @@ from estimator_service.core.intervals import link_basis, link_effects, network_c
 from estimator_service.core.layouts.rows import stage_kinds
 from linkbound.domain.calibration import Calibration
 from linkbound.domain.catalog import Model
-from linkbound.domain.engine import EngineCalibration, EngineMetric, SchedulerSettings
+from linkbound.domain.engine import EngineCalibration, SchedulerSettings
 from linkbound.domain.schedule import RequestTimes, ScheduleEstimate, SchedulePass, ScheduleRequest, ScheduleSummary
 
 
@@ -70,32 +72,23 @@ def schedule_parts(
     instance = instance_of(request, model, engine, calibration)
     question = _Question(request=request, scheduler=scheduler, instance=instance, engine=engine)
     prices = Prices(instance, engine)
-    variants = _variants(question, prices)
-    yield from timed_passes(variants.base, prices, fit_errors(engine))
-    yield _summary(question, variants)
+    found = timelines(scheduler, request.requests, prices, may_split=request.arrivals_may_split)
+    pricing = Pricing(prices=prices, anchor=_anchor(question, found[0]), spread=fit_spread(engine, model))
+    variants = _variants(question, found, pricing)
+    times = pass_times(variants.base, pricing.anchor)
+    yield from timed_passes(variants.base, pricing, times.compute_seconds)
+    yield _summary(question, variants, times)
 
 
-def fit_errors(engine: EngineCalibration | None) -> FitErrors:
-    """How far a calibration was off at points left out (`docs/formulas.md`, Engine times)."""
-    if engine is None:
-        return FitErrors(ttft_fraction=None, decode_fraction=None)
-    return FitErrors(
-        ttft_fraction=largest_left_out_error(engine.residuals, TTFT_METRICS),
-        decode_fraction=largest_left_out_error(engine.residuals, (EngineMetric.DECODE_PASS,)),
-    )
-
-
-def _variants(question: _Question, prices: Prices) -> Variants:
+def _variants(question: _Question, found: tuple[Timeline, ...], pricing: Pricing) -> Variants:
     """The replays over the link that times are of, and where requests arrive by time those over the old link."""
-    requests, may_split, instance = question.request.requests, question.request.arrivals_may_split, question.instance
-    found = timelines(question.scheduler, requests, prices, may_split=may_split)
-    after = Pricing(prices=prices, anchor=_anchor(question, found[0]), errors=fit_errors(question.engine))
-    variants = priced_variants(found, after)
-    if instance.to_path is None or requests[0].arrival_seconds is None:
+    request, instance = question.request, question.instance
+    variants = priced_variants(found, pricing)
+    if instance.to_path is None or request.requests[0].arrival_seconds is None:
         return variants
     old_prices = Prices(evolve(instance, to_path=None), question.engine)
-    old = timelines(question.scheduler, requests, old_prices, may_split=may_split)
-    return with_old_link(variants, old, evolve(after, prices=old_prices))
+    old = timelines(question.scheduler, request.requests, old_prices, may_split=request.arrivals_may_split)
+    return with_old_link(variants, old, evolve(pricing, prices=old_prices))
 
 
 def _anchor(question: _Question, asked: Timeline) -> Anchor:
@@ -109,7 +102,7 @@ def _anchor(question: _Question, asked: Timeline) -> Anchor:
     return anchor_of(table, coefficients_of(engine.terms), clock, requests, asked)
 
 
-def _summary(question: _Question, variants: Variants) -> ScheduleSummary:
+def _summary(question: _Question, variants: Variants, times: PassTimes) -> ScheduleSummary:
     request, instance, engine, anchor = question.request, question.instance, question.engine, variants.anchor
     asked = variants.base.timeline
     bare = bare_summary(request, question.scheduler, asked.outcomes, asked.pass_count)
@@ -121,13 +114,12 @@ def _summary(question: _Question, variants: Variants) -> ScheduleSummary:
         ttft = ttft_estimates(variants, _ttft_of(one.request), wire)
         return evolve(one, ttft=ttft, output_tokens_per_second=speed)
 
-    is_measured = any(anchor.measured) or anchor.is_mean_measured
-    of_times = schedule_assumptions(request, instance, engine, is_measured=is_measured)
+    of_times = schedule_assumptions(request, instance, engine, tuple(_of_times(question, variants, times)))
     return evolve(
         bare,
         requests=tuple(map(timed, bare.requests)),
         last_ttft=ttft_estimates(variants, lambda replay: replay.last_ttft, wire),
-        mean_ttft=ttft_estimates(variants, mean_of(anchor), wire),
+        mean_ttft=ttft_estimates(variants, mean_of(_whole(anchor, question)), wire),
         model=instance.model.model_id,
         layout=instance.layout,
         link=instance.path.fabric.outer,
@@ -135,6 +127,33 @@ def _summary(question: _Question, variants: Variants) -> ScheduleSummary:
         engine_calibration=engine,
         assumptions=(*bare.assumptions, *of_times),
     )
+
+
+def _is_measured_layout(question: _Question) -> bool:
+    return question.engine is not None and question.instance.layout == question.engine.table.layout
+
+
+def _whole(anchor: Anchor, question: _Question) -> Anchor:
+    """On other ranks no mean was measured: it is that of its requests."""
+    return anchor if _is_measured_layout(question) else evolve(anchor, mean_ratio=None)
+
+
+def _of_times(question: _Question, variants: Variants, times: PassTimes) -> Iterator[str]:
+    """What was assumed of the times of these very requests."""
+    engine, anchor = question.engine, variants.anchor
+    if engine is not None and question.scheduler.draft_token_count != engine.table.scheduler.draft_token_count:
+        measured, asked = engine.table.scheduler.draft_token_count, question.scheduler.draft_token_count
+        yield words.OTHER_DRAFTS.format(measured, asked)
+    if anchor.has_ttft:
+        yield words.MEASURED_ITSELF if _is_measured_layout(question) else words.MEASURED_ELSEWHERE
+        if not times.add_up:
+            yield words.APART_FROM_PASSES
+    parts = [one for replay in variants.after for one in (*replay.ttft, *replay.generating)]
+    found = [one.scatter for one in parts if one.expected is not None]
+    if engine is not None and None in found:
+        yield words.NO_POINT_LEFT_OUT
+    if any(one is not None and one.above is None for one in found):
+        yield words.FAR_BEYOND
 
 
 def _ttft_of(request: int) -> Callable[[PricedReplay], Parts]:

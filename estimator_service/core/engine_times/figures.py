@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from attrs import frozen
 
 from estimator_service.core.engine_times.clock import LinkClock
+from estimator_service.core.engine_times.scales import Scale
+from estimator_service.core.engine_times.scatter import scatter_ratio
 from estimator_service.core.engine_times.terms import Coefficients
 from estimator_service.core.engine_times.timeline import Timeline, running_sums, running_work
 from estimator_service.core.engine_times.work import NO_WORK, Work, pass_rows
@@ -19,7 +21,8 @@ from linkbound.domain.engine import EngineMetric, EnginePoint, SchedulerSettings
 class Figure:
     """A measured time: the work in it, and `other_seconds` of it that are no work, such as transfers.
 
-    `request` is the place in rising order of TTFT. `least_seconds` are needed for the bytes alone.
+    `request` is the place in rising order of TTFT. `least_seconds` are needed for the bytes alone. `scatter_ratio` is
+    half of the range of its rounds over it.
     """
 
     point: int
@@ -29,6 +32,7 @@ class Figure:
     work: Work
     other_seconds: float
     least_seconds: float
+    scatter_ratio: float
 
 
 @frozen(kw_only=True)
@@ -105,7 +109,7 @@ def point_figures(
     """
     order = rising_order(spans, coefficients)
 
-    def figure(metric: EngineMetric, measured: float, sums: SpanSums, place: int = 0) -> Figure:
+    def figure(metric: EngineMetric, measured: float, scatter: float, sums: SpanSums, place: int = 0) -> Figure:
         return Figure(
             point=index,
             metric=metric,
@@ -114,17 +118,24 @@ def point_figures(
             work=sums.work,
             other_seconds=sums.transfer_seconds + sums.waited_seconds,
             least_seconds=sums.least_seconds,
+            scatter_ratio=scatter,
         )
 
-    for place, measured in enumerate(point.ttft_seconds):
-        yield figure(EngineMetric.TTFT, measured, spans.to_first[order[place]], place)
-    if point.last_ttft_seconds is not None:
-        yield figure(EngineMetric.LAST_TTFT, point.last_ttft_seconds, spans.to_first[order[-1]])
-    if point.mean_ttft_seconds is not None:
-        yield figure(EngineMetric.MEAN_TTFT, point.mean_ttft_seconds, _mean(spans.to_first))
-    if point.output_tokens_per_second is not None:
-        seconds_of_pass = tokens_per_pass(scheduler) / point.output_tokens_per_second
-        yield figure(EngineMetric.DECODE_PASS, seconds_of_pass, mean_pass(point, scheduler, spans, coefficients))
+    ranges = point.ttft_range_seconds or (None,) * len(point.ttft_seconds)
+    for place, (measured, known) in enumerate(zip(point.ttft_seconds, ranges, strict=True)):
+        scatter = scatter_ratio(measured, known)
+        yield figure(EngineMetric.TTFT, measured, scatter, spans.to_first[order[place]], place)
+    last, mean, speed = point.last_ttft_seconds, point.mean_ttft_seconds, point.output_tokens_per_second
+    if last is not None:
+        scatter = scatter_ratio(last, point.last_ttft_range_seconds)
+        yield figure(EngineMetric.LAST_TTFT, last, scatter, spans.to_first[order[-1]])
+    if mean is not None:
+        scatter = scatter_ratio(mean, point.mean_ttft_range_seconds)
+        yield figure(EngineMetric.MEAN_TTFT, mean, scatter, _mean(spans.to_first))
+    if speed is not None:
+        scatter = scatter_ratio(speed, point.output_range_tokens_per_second)
+        sums = mean_pass(point, scheduler, spans, coefficients)
+        yield figure(EngineMetric.DECODE_PASS, tokens_per_pass(scheduler) / speed, scatter, sums)
 
 
 def rising_order(spans: PointSpans, coefficients: Coefficients) -> list[int]:
@@ -165,15 +176,22 @@ def speed_shares(seconds_per_token: Sequence[float]) -> list[float]:
 
 
 def mean_pass(
-    point: EnginePoint, scheduler: SchedulerSettings, spans: PointSpans, coefficients: Coefficients
+    point: EnginePoint,
+    scheduler: SchedulerSettings,
+    spans: PointSpans,
+    coefficients: Coefficients,
+    scale: Scale | None = None,
 ) -> SpanSums:
     """What lies between two passes that give a request its tokens, at the mean speed of requests with more than one.
 
-    (`docs/formulas.md`, Engine times) Shares of the requests are those at the times of `coefficients`.
+    (`docs/formulas.md`, Engine times) Shares of the requests are those at the times of `coefficients`, in that scale.
     """
     tokens = output_tokens(point, scheduler)
     per_token = [sums.times(1 / (count - 1)) for sums, count in zip(spans.generating, tokens, strict=True) if count > 1]
-    shares = speed_shares([expected_seconds(one, coefficients) for one in per_token])
+    known = scale or Scale()
+    shares = speed_shares(
+        [known.seconds(coefficients.compute(one.work).seconds, one.transfer_seconds) for one in per_token]
+    )
     total = NO_SPAN
     for one, share in zip(per_token, shares, strict=True):
         total = total.plus(one.times(share))

@@ -9,16 +9,14 @@ from attrs import evolve, frozen
 from estimator_service.core.engine_times import words
 from estimator_service.core.engine_times.clock import LinkClock
 from estimator_service.core.engine_times.equations import decode_samples, prompt_samples
-from estimator_service.core.engine_times.figures import Figure, point_figures, point_spans
+from estimator_service.core.engine_times.figures import Figure
+from estimator_service.core.engine_times.measured import table_figures
 from estimator_service.core.engine_times.network import path_over
 from estimator_service.core.engine_times.reasons import reasons_left_out
 from estimator_service.core.engine_times.selection import Selection, select
 from estimator_service.core.engine_times.terms import DECODE_KINDS, PROMPT_KINDS, PROMPT_NEEDS, Coefficients, terms_of
-from estimator_service.core.engine_times.timeline import timeline
-from estimator_service.core.engine_times.violations import figure_violations, prefixed, table_violations
-from estimator_service.core.engine_times.work import pass_rows, pass_work
+from estimator_service.core.engine_times.violations import figure_violations, table_violations
 from estimator_service.core.layouts.rows import stage_kinds
-from estimator_service.core.schedule.passes import Pass
 from linkbound.domain.catalog import Model
 from linkbound.domain.engine import EngineCalibration, EngineMetric, EnginePoint, EngineResidual, EngineTable
 from linkbound.domain.errors import InvalidArgumentError, Violation
@@ -130,7 +128,7 @@ def _is_same(before: Coefficients, after: Coefficients) -> bool:
 
 def _fit(table: EngineTable, clock: LinkClock, coefficients: Coefficients, prefix: str) -> EngineFit:
     """One round: figures of replays at the times of `coefficients`, TTFTs first, then output speeds."""
-    figures = tuple(_figures(table, clock, coefficients, prefix))
+    figures = table_figures(table, clock, coefficients, prefix)
     of_prompts = prompt_samples(figures, coefficients.decode)
     prompt = select(of_prompts, len(PROMPT_KINDS), PROMPT_NEEDS) if of_prompts else None
     by_kind = None if prompt is None else prompt.by_column(len(PROMPT_KINDS))
@@ -144,22 +142,6 @@ def _fit(table: EngineTable, clock: LinkClock, coefficients: Coefficients, prefi
         prompt=prompt,
         decode=decode,
     )
-
-
-def _figures(table: EngineTable, clock: LinkClock, coefficients: Coefficients, prefix: str) -> Iterator[Figure]:
-    def seconds(found: Pass) -> float:
-        return coefficients.compute(pass_work(found)).seconds + found.repeat * clock.likely_seconds(pass_rows(found))
-
-    violations: list[Violation] = []
-    for index, point in enumerate(table.points):
-        try:
-            found = timeline(table.scheduler, point.requests, seconds)
-        except InvalidArgumentError as error:
-            violations.extend(prefixed(error.field_violations, f"{prefix}points[{index}]."))
-            continue
-        spans = point_spans(found, clock)
-        yield from point_figures(index, point, table.scheduler, spans, coefficients)
-    _refuse(tuple(violations))
 
 
 def _residuals(found: EngineFit, table: EngineTable) -> Iterator[EngineResidual]:

@@ -56,9 +56,61 @@ def normal_of(equations: Iterable[Equation], column_count: int) -> Normal:
     return Normal(gram=tuple(map(tuple, gram)), moments=tuple(moments))
 
 
+@frozen(kw_only=True)
+class Triangle:
+    """The normal equations of columns that are told apart, each over its length, as a product of triangles."""
+
+    columns: tuple[int, ...]
+    scales: tuple[float, ...]
+    lower: tuple[tuple[float, ...], ...]
+
+    def solved(self, moments: Sequence[float]) -> tuple[float, ...]:
+        """Coefficients for one moment of each column."""
+        forward = self._forward(moments)
+        solved = [0.0] * len(self.columns)
+        for row in reversed(range(len(self.columns))):
+            dot = sum(self.lower[after][row] * solved[after] for after in range(row + 1, len(self.columns)))
+            solved[row] = (forward[row] - dot) / self.lower[row][row]
+        return tuple(x / scale for x, scale in zip(solved, self.scales, strict=True))
+
+    def variance(self, factors: Sequence[float]) -> float:
+        """Variance of the sum of `factors`, one of each column, times the coefficients, for equations of variance 1."""
+        forward = self._forward(factors)
+        return sum(x * x for x in forward)
+
+    def _forward(self, values: Sequence[float]) -> list[float]:
+        forward: list[float] = []
+        for row, (value, scale) in enumerate(zip(values, self.scales, strict=True)):
+            dot = sum(a * b for a, b in zip(forward, self.lower[row], strict=False))
+            forward.append((value / scale - dot) / self.lower[row][row])
+        return forward
+
+
+def triangle(normal: Normal, columns: Sequence[int]) -> Triangle | None:
+    """That of `columns`; None where one is nothing, or next to a sum of those before it.
+
+    (`docs/formulas.md`, Engine times)
+    """
+    scales = [math.sqrt(normal.gram[column][column]) for column in columns]
+    if not all(scales):
+        return None
+    lower: list[tuple[float, ...]] = []
+    for row, column in enumerate(columns):
+        entries: list[float] = []
+        for before in range(row):
+            scaled = normal.gram[column][columns[before]] / (scales[row] * scales[before])
+            dot = sum(a * b for a, b in zip(entries, lower[before], strict=False))
+            entries.append((scaled - dot) / lower[before][before])
+        rest = 1.0 - sum(entry * entry for entry in entries)
+        if rest < LEAST_TOLD_APART:
+            return None
+        lower.append((*entries, math.sqrt(rest)))
+    return Triangle(columns=tuple(columns), scales=tuple(scales), lower=tuple(lower))
+
+
 def told_apart(normal: Normal, columns: Sequence[int]) -> bool:
     """Whether no column is nothing, or next to a sum of the others (`docs/formulas.md`, Engine times)."""
-    return _cholesky(normal, columns) is not None
+    return triangle(normal, columns) is not None
 
 
 def nonnegative_solution(normal: Normal, columns: Sequence[int]) -> tuple[float, ...] | None:
@@ -84,37 +136,9 @@ def nonnegative_solution(normal: Normal, columns: Sequence[int]) -> tuple[float,
     return best
 
 
-def _cholesky(normal: Normal, columns: Sequence[int]) -> list[list[float]] | None:
-    """The lower triangle of the scaled normal equations; None where a column adds too little to those before it."""
-    scales = [math.sqrt(normal.gram[column][column]) for column in columns]
-    if not all(scales):
-        return None
-    lower: list[list[float]] = []
-    for row, column in enumerate(columns):
-        entries: list[float] = []
-        for before in range(row):
-            scaled = normal.gram[column][columns[before]] / (scales[row] * scales[before])
-            dot = sum(a * b for a, b in zip(entries, lower[before], strict=False))
-            entries.append((scaled - dot) / lower[before][before])
-        rest = 1.0 - sum(entry * entry for entry in entries)
-        if rest < LEAST_TOLD_APART:
-            return None
-        lower.append([*entries, math.sqrt(rest)])
-    return lower
-
-
 def _solution(normal: Normal, columns: Sequence[int]) -> tuple[float, ...]:
     """Of columns that are told apart."""
-    lower = _cholesky(normal, columns)
-    if lower is None:
+    found = triangle(normal, columns)
+    if found is None:
         raise ValueError("the columns cannot be told apart")
-    scales = [math.sqrt(normal.gram[column][column]) for column in columns]
-    forward: list[float] = []
-    for row, column in enumerate(columns):
-        dot = sum(a * b for a, b in zip(forward, lower[row], strict=False))
-        forward.append((normal.moments[column] / scales[row] - dot) / lower[row][row])
-    solved = [0.0] * len(columns)
-    for row in reversed(range(len(columns))):
-        dot = sum(lower[after][row] * solved[after] for after in range(row + 1, len(columns)))
-        solved[row] = (forward[row] - dot) / lower[row][row]
-    return tuple(x / scale for x, scale in zip(solved, scales, strict=True))
+    return found.solved([normal.moments[column] for column in columns])

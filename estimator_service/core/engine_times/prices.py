@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from estimator_service.core.engine_times.clock import ChangeClock, LinkClock
-from estimator_service.core.engine_times.network import path_over
+from estimator_service.core.engine_times.network import Path, path_over, unwatched_ratio
 from estimator_service.core.engine_times.question import Instance
 from estimator_service.core.engine_times.reach import NO_CHANGE, Change
 from estimator_service.core.engine_times.terms import coefficients_of
-from estimator_service.core.engine_times.work import is_generating, pass_rows, pass_work
+from estimator_service.core.engine_times.work import NO_WORK, Work, is_generating, pass_rows, pass_work
 from estimator_service.core.intervals import upper_end
 from estimator_service.core.layouts.load import RowCounts
 from estimator_service.core.layouts.rows import stage_kinds
@@ -26,14 +26,19 @@ class Price:
     """Seconds of some passes.
 
     `compute_seconds` is arithmetic in proportion to the ranks, `compute_fixed_seconds` the same with the fixed part of
-    each pass as it was; `fitted_seconds` is what the fit says of the passes where it was made. `transfers` are those
-    over the link asked for, `least_seconds` their bytes alone. `change` and `bandwidth_seconds` are what the change to
-    that link adds. `unknown_passes` have no arithmetic here, since nothing says what it takes.
+    each pass as it was; `fitted_seconds` is what the fit says of the passes, with this `work`, where it was made.
+    `fitted_generating_seconds` of it are of passes that only generate. `likely_transfer_seconds` are those of which
+    measured ratios are: over the link of the calibration, or of the ranks asked for where these are others.
+    `transfers` are those over the link asked for, `least_seconds` their bytes alone. `change` and `bandwidth_seconds`
+    are what the change to that link adds. `unknown_passes` have no arithmetic here, since nothing says what it takes.
     """
 
+    work: Work = NO_WORK
     compute_seconds: float = 0.0
     compute_fixed_seconds: float = 0.0
     fitted_seconds: float = 0.0
+    fitted_generating_seconds: float = 0.0
+    likely_transfer_seconds: float = 0.0
     transfers: Change = NO_CHANGE
     least_seconds: float = 0.0
     change: Change = NO_CHANGE
@@ -48,9 +53,12 @@ class Price:
     def plus(self, other: Price) -> Price:
         """Of both."""
         return Price(
+            work=self.work.plus(other.work),
             compute_seconds=self.compute_seconds + other.compute_seconds,
             compute_fixed_seconds=self.compute_fixed_seconds + other.compute_fixed_seconds,
             fitted_seconds=self.fitted_seconds + other.fitted_seconds,
+            fitted_generating_seconds=self.fitted_generating_seconds + other.fitted_generating_seconds,
+            likely_transfer_seconds=self.likely_transfer_seconds + other.likely_transfer_seconds,
             transfers=self.transfers.plus(other.transfers),
             least_seconds=self.least_seconds + other.least_seconds,
             change=self.change.plus(other.change),
@@ -61,9 +69,12 @@ class Price:
     def minus(self, other: Price) -> Price:
         """Of passes beyond others that they include."""
         return Price(
+            work=self.work.minus(other.work),
             compute_seconds=self.compute_seconds - other.compute_seconds,
             compute_fixed_seconds=self.compute_fixed_seconds - other.compute_fixed_seconds,
             fitted_seconds=self.fitted_seconds - other.fitted_seconds,
+            fitted_generating_seconds=self.fitted_generating_seconds - other.fitted_generating_seconds,
+            likely_transfer_seconds=self.likely_transfer_seconds - other.likely_transfer_seconds,
             transfers=self.transfers.minus(other.transfers),
             least_seconds=self.least_seconds - other.least_seconds,
             change=self.change.minus(other.change),
@@ -81,9 +92,14 @@ class Prices:
     def __init__(self, instance: Instance, engine: EngineCalibration | None) -> None:
         kinds = stage_kinds(instance.model, instance.layout)
         path, calibration = instance.final_path, instance.calibration
-        self._link = LinkClock(kinds, path, calibration)
+        self._link = LinkClock(kinds, path, calibration, _counted_ratio(instance, engine))
         self._change = None if instance.to_path is None else ChangeClock(kinds, instance.path, path, calibration)
         self._engine = None if engine is None else _EngineClock(instance, engine)
+
+    @property
+    def layout_ratio(self) -> float:
+        """Arithmetic of a rank over that where the calibration was made."""
+        return 1.0 if self._engine is None else self._engine.ratio
 
     def network_seconds(self, found: Pass) -> Estimate:
         """Transfers of one of the passes."""
@@ -116,10 +132,10 @@ class _EngineClock:
 
     def __init__(self, instance: Instance, engine: EngineCalibration) -> None:
         table = engine.table
-        baseline = path_over(table.link, table.bursts, table.inner_link, table.layout)
+        baseline = _baseline(engine)
         kinds = stage_kinds(instance.model, table.layout)
         self._coefficients = coefficients_of(engine.terms)
-        self._ratio = table.layout.tensor_parallel_size / instance.layout.tensor_parallel_size
+        self.ratio = table.layout.tensor_parallel_size / instance.layout.tensor_parallel_size
         self._baseline = LinkClock(kinds, baseline)
         self._from_baseline = (
             ChangeClock(kinds, baseline, instance.final_path, instance.calibration)
@@ -136,18 +152,37 @@ class _EngineClock:
         """Arithmetic and transfers: those of the baseline and what the link adds; at another layout the link's own."""
         repeat, baseline_seconds = found.repeat, self._baseline.likely_seconds(counts)
         if self._from_baseline is None:
-            seconds = link.seconds(counts)
-            one = Change(lower=seconds.lower, expected=link.likely_seconds(counts), upper=upper_end(seconds))
+            seconds, likely = link.seconds(counts), link.likely_seconds(counts)
+            one = Change(lower=seconds.lower, expected=likely, upper=upper_end(seconds))
+            likely_transfers = repeat * likely
         else:
             one = self._from_baseline.change(counts).plus(Change.exactly(baseline_seconds))
-        compute = self._coefficients.compute(pass_work(found))
-        in_proportion, with_fixed = compute.rescaled(self._ratio)
+            likely_transfers = repeat * baseline_seconds
+        work = pass_work(found)
+        compute = self._coefficients.compute(work)
+        in_proportion, with_fixed = compute.rescaled(self.ratio)
+        fitted = compute.seconds + repeat * baseline_seconds
         return Price(
+            work=work,
             compute_seconds=in_proportion,
             compute_fixed_seconds=with_fixed,
-            fitted_seconds=self._ratio * (compute.seconds + repeat * baseline_seconds),
+            fitted_seconds=fitted,
+            fitted_generating_seconds=fitted if is_generating(found) else 0.0,
+            likely_transfer_seconds=likely_transfers,
             transfers=one.times(repeat),
         )
+
+
+def _baseline(engine: EngineCalibration) -> Path:
+    table = engine.table
+    return path_over(table.link, table.bursts, table.inner_link, table.layout)
+
+
+def _counted_ratio(instance: Instance, engine: EngineCalibration | None) -> float:
+    """What the rate of a link that nobody watched may count, where that of the calibration was watched."""
+    if engine is None or instance.final_path.rates.are_known:
+        return 1.0
+    return unwatched_ratio(_baseline(engine), instance.final_path)
 
 
 def running_prices(prices: Sequence[Price]) -> list[Price]:

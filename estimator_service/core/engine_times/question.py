@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from estimator_service.core.engine_times.network import Path, path_over
 from estimator_service.core.engine_times.violations import schedule_layout_violations
+from estimator_service.core.schedule import engine_rules
 from linkbound.domain.calibration import Calibration
 from linkbound.domain.catalog import Model
 from linkbound.domain.engine import EngineCalibration, SchedulerSettings
 from linkbound.domain.errors import InvalidArgumentError, Violation
 from linkbound.domain.layout import ParallelLayout, inner_link_violations
-from linkbound.domain.schedule import ScheduleRequest
+from linkbound.domain.schedule import DEFAULT_SCHEDULER, ScheduleRequest
 
 
 @frozen(kw_only=True)
@@ -33,15 +34,12 @@ class Instance:
 
 
 def scheduler_of(request: ScheduleRequest, engine: EngineCalibration | None) -> SchedulerSettings:
-    """The settings asked for, else those of the calibration (`docs/formulas.md`, Engine times).
+    """The settings asked for, else those of the calibration, else the default (`docs/formulas.md`, Engine times).
 
-    Raises InvalidArgumentError where there are neither.
+    Raises InvalidArgumentError for an engine whose rules are not known; one that is not named is the newest of them.
     """
-    if request.scheduler is not None:
-        return request.scheduler
-    if engine is None:
-        raise InvalidArgumentError([Violation("scheduler", "is missing, and so is an engine calibration")])
-    return engine.table.scheduler
+    chosen = request.scheduler or (DEFAULT_SCHEDULER if engine is None else engine.table.scheduler)
+    return evolve(chosen, engine=engine_rules(chosen.engine).name)
 
 
 def instance_of(

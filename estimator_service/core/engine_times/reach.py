@@ -11,9 +11,11 @@ from estimator_service.core.elementwise import larger, smaller
 class Reach:
     """Time of one collective between `wire_seconds`, at the full rate, and `burst_seconds`, at the rate of bursts.
 
-    `is_seen`: bursts of that size were. `has_bursts`: some were, of whatever size.
+    `effective_seconds` is its time at the rate that holds where bytes alone count. `is_seen`: bursts of that size were.
+    `has_bursts`: some were, of whatever size.
     """
 
+    effective_seconds: float
     wire_seconds: float
     burst_seconds: float
     is_seen: bool
@@ -61,14 +63,31 @@ NO_CHANGE = Change(lower=0.0, expected=0.0, upper=0.0)
 def reach_change(old: Reach, new: Reach) -> Change:
     """What one collective takes longer over the new link (`docs/formulas.md`, Engine times).
 
-    The two ways are mirror images: a faster link gives back what the slower one would add.
+    The two ways are mirror images: a faster link gives back what the slower one would add. A link of which no burst of
+    that size was seen may add all that bytes alone allow.
     """
     if old == new:
         return NO_CHANGE
     if old.wire_seconds <= new.wire_seconds:
-        return _slower(old, new)
-    back = _slower(new, old)
-    return Change(lower=-back.upper, expected=-back.expected, upper=-back.lower)
+        found = _slower(old, new)
+    else:
+        back = _slower(new, old)
+        found = Change(lower=-back.upper, expected=-back.expected, upper=-back.lower)
+    of_bytes = new.effective_seconds - old.effective_seconds
+    return Change(
+        lower=found.lower if old.is_seen else smaller(found.lower, of_bytes),
+        expected=found.expected,
+        upper=found.upper if new.is_seen else larger(found.upper, of_bytes),
+    )
+
+
+def either_change(first: Change, second: Change) -> Change:
+    """One of both, nobody knows which: their hull, expected halfway (`docs/formulas.md`, Engine times)."""
+    return Change(
+        lower=smaller(first.lower, second.lower),
+        expected=(first.expected + second.expected) / 2,
+        upper=larger(first.upper, second.upper),
+    )
 
 
 def _slower(fast: Reach, slow: Reach) -> Change:

@@ -15,11 +15,10 @@ from estimator_service.core.engine_times.least_squares import (
     normal_of,
     told_apart,
 )
+from estimator_service.core.engine_times.scatter import ROUND_SCATTER
 
 TIE = 1e-9
 """Errors that differ by less are the same, and the fewer terms count."""
-CLOSE = 0.05
-"""EMPIRICAL: measured times scatter by up to a twentieth from round to round."""
 
 
 @frozen(kw_only=True)
@@ -88,7 +87,7 @@ def _sets_of(column_count: int, needs: Mapping[int, int]) -> Iterator[tuple[int,
 def _through_both(samples: Sequence[Sample], whole: Normal, needs: Mapping[int, int]) -> tuple[int, ...]:
     """Columns for two points: the first alone where it comes close to both."""
     alone = nonnegative_solution(whole, (0,))
-    if alone is None or max(abs(_error(sample.equation, (0,), alone)) for sample in samples) <= CLOSE:
+    if alone is None or max(abs(_error(sample.equation, (0,), alone)) for sample in samples) <= ROUND_SCATTER:
         return (0,)
     for column in range(1, whole.column_count):
         found = None if column in needs else nonnegative_solution(whole, (0, column))

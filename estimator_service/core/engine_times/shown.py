@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import evolve
 
@@ -10,10 +11,10 @@ from estimator_service.core import assumptions
 from estimator_service.core.collective_time.calibrated import covers
 from estimator_service.core.engine_times import words
 from estimator_service.core.engine_times.answers import pass_estimate
-from estimator_service.core.engine_times.parts import FitErrors, PricedReplay
-from estimator_service.core.engine_times.prices import NO_PRICE, Prices
+from estimator_service.core.engine_times.order import within_first_tokens
+from estimator_service.core.engine_times.parts import PricedReplay, Pricing
+from estimator_service.core.engine_times.prices import NO_PRICE
 from estimator_service.core.engine_times.question import Instance
-from estimator_service.core.engine_times.work import is_generating
 from estimator_service.core.layouts.rows import stage_kinds
 from estimator_service.core.schedule import (
     OutcomeCounter,
@@ -26,26 +27,32 @@ from estimator_service.core.schedule import (
 )
 from estimator_service.core.version import ESTIMATOR_VERSION
 from linkbound.domain.engine import EngineCalibration, SchedulerSettings
+from linkbound.domain.estimate import Estimate
 from linkbound.domain.schedule import RequestTimes, SchedulePass, ScheduleRequest, ScheduleSummary
 
 
-def timed_passes(replay: PricedReplay, prices: Prices, errors: FitErrors) -> Iterator[SchedulePass]:
-    """Passes with what links take of one of them, and the time of all together (`docs/formulas.md`, Engine times)."""
-    listed = iter(replay.prices)
-    for stretch in stretches(replay.timeline.passes):
-        total = NO_PRICE
+def timed_passes(replay: PricedReplay, pricing: Pricing, measured: Sequence[float]) -> Iterator[SchedulePass]:
+    """Passes with what links take of one of them, and the time of all together (`docs/formulas.md`, Engine times).
+
+    `measured` are the seconds of each beside its likely transfers.
+    """
+    listed = iter(zip(replay.prices, measured, strict=True))
+    parted = tuple(stretches(replay.timeline.passes))
+    times: list[Estimate | None] = []
+    for stretch in parted:
+        total, compute = NO_PRICE, 0.0
         for _ in stretch:
-            total = total.plus(next(listed))
+            price, seconds = next(listed)
+            total, compute = total.plus(price), compute + seconds
+        has_rows = bool(stretch[0].requests)
+        times.append(pass_estimate(total, compute, pricing.off(total)) if has_rows else None)
+    ends = tuple(itertools.accumulate(map(len, parted)))
+    for stretch, time in zip(parted, within_first_tokens(replay, ends, times), strict=True):
         shown = schedule_pass(stretch)
         if not shown.scheduled:
             yield shown
             continue
-        only_generates = all(map(is_generating, stretch))
-        yield evolve(
-            shown,
-            network_seconds=prices.network_seconds(stretch[0]),
-            seconds=pass_estimate(total, errors.decode_fraction if only_generates else errors.ttft_fraction),
-        )
+        yield evolve(shown, network_seconds=pricing.prices.network_seconds(stretch[0]), seconds=time)
 
 
 def bare_requests(outcomes: Iterable[RequestOutcome]) -> tuple[RequestTimes, ...]:
@@ -92,11 +99,11 @@ def _counted(passes: Iterable[Pass], counter: OutcomeCounter) -> Iterator[Pass]:
 
 
 def schedule_assumptions(
-    request: ScheduleRequest, instance: Instance, engine: EngineCalibration | None, *, is_measured: bool
+    request: ScheduleRequest, instance: Instance, engine: EngineCalibration | None, of_times: Sequence[str]
 ) -> Iterator[str]:
     """What the times of a replay assume, beside its passes (`docs/formulas.md`, Engine times).
 
-    `is_measured`: the requests are a point of the calibration.
+    `of_times` is what was found about these requests.
     """
     paths = (instance.path, *(() if instance.to_path is None else (instance.to_path,)))
     links = tuple(dict.fromkeys(link for path in paths for link in path.fabric.links))
@@ -106,7 +113,8 @@ def schedule_assumptions(
     if request.arrivals_may_split:
         yield words.MAY_SPLIT
     if engine is not None:
-        yield from _of_engine(instance, engine, is_measured=is_measured)
+        yield from _of_engine(instance, engine)
+        yield from of_times
     elif instance.to_path is not None and instance.to_path.rates.are_known:
         yield words.TOP_OF_BURSTS
 
@@ -121,14 +129,10 @@ def _is_covering(instance: Instance) -> bool:
     )
 
 
-def _of_engine(instance: Instance, engine: EngineCalibration, *, is_measured: bool) -> Iterator[str]:
+def _of_engine(instance: Instance, engine: EngineCalibration) -> Iterator[str]:
     yield from engine.assumptions
     if instance.to_path is not None and instance.to_path.rates.are_known and engine.table.bursts is None:
         yield words.TOP_OF_BURSTS
     old, new = engine.table.layout, instance.layout
     if old != new:
         yield words.SCALED.format(old.tensor_parallel_size, new.tensor_parallel_size)
-    if is_measured:
-        yield words.MEASURED_ITSELF
-    elif engine.interval_fraction is None:
-        yield words.NO_POINT_LEFT_OUT

@@ -19,7 +19,8 @@ PROMPT_KINDS = (
 """Terms of passes that compute prompt tokens. The first one is never left out."""
 PROMPT_NEEDS = {PROMPT_KINDS.index(EngineTermKind.CHUNK): PROMPT_KINDS.index(EngineTermKind.ATTENTION)}
 """A term that counts beyond another one, by their places."""
-_PASS = PROMPT_KINDS.index(EngineTermKind.PASS)
+PASS_COLUMN = PROMPT_KINDS.index(EngineTermKind.PASS)
+"""Place of the fixed part of passes that compute prompt tokens."""
 DECODE_KINDS = (EngineTermKind.DECODE_PASS, EngineTermKind.DECODE_REQUEST, EngineTermKind.DECODE_CONTEXT)
 """Terms of passes in which every request generates. The first one is never left out."""
 
@@ -65,7 +66,7 @@ class Coefficients:
             prompt, generating = prompt.plus(generating), NOTHING
         if self.prompt is not None and prompt.passes:
             seconds += _dot(self.prompt, prompt_factors(prompt))
-            fixed += self.prompt[_PASS] * prompt.passes
+            fixed += self.prompt[PASS_COLUMN] * prompt.passes
         if self.decode is not None and generating.passes:
             seconds += _dot(self.decode, decode_factors(generating))
             fixed += self.decode[0] * generating.passes

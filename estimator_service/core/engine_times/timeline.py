@@ -53,11 +53,16 @@ class Timeline:
         """Whether the same requests have the same rows of the same passes, whenever these start."""
         return self.spans == other.spans and self.shares() == other.shares()
 
+    @property
+    def idle_count(self) -> int:
+        """Stretches without rows before the first request arrives."""
+        return next(index for index, found in enumerate(self.passes) if found.requests)
+
     def shares(self, stretch_count: int | None = None) -> list[tuple[object, ...]]:
-        """What the first so many stretches hold, apart from when they start."""
-        return [
-            (found.requests, found.rows, found.contexts_before, found.repeat) for found in self.passes[:stretch_count]
-        ]
+        """What the first so many stretches since the first arrival hold, apart from when they start."""
+        begin = self.idle_count
+        end = None if stretch_count is None else begin + stretch_count
+        return [(found.requests, found.rows, found.contexts_before, found.repeat) for found in self.passes[begin:end]]
 
 
 def timeline(

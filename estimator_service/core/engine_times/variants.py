@@ -8,6 +8,7 @@ from collections.abc import Callable
 from attrs import evolve, frozen
 
 from estimator_service.core.engine_times.anchors import Anchor
+from estimator_service.core.engine_times.order import in_order
 from estimator_service.core.engine_times.parts import Parts, PricedReplay, Pricing, mean_parts, priced_replay
 from estimator_service.core.engine_times.prices import Prices
 from estimator_service.core.engine_times.splits import split_arrivals
@@ -51,7 +52,7 @@ def timelines(
 
 def priced_variants(found: tuple[Timeline, ...], after: Pricing) -> Variants:
     """Every replay with its times (`docs/formulas.md`, Engine times)."""
-    priced = tuple(priced_replay(one, after) for one in found)
+    priced = tuple(in_order(priced_replay(one, after)) for one in found)
     return Variants(after=priced, before=priced, anchor=after.anchor)
 
 
@@ -64,11 +65,12 @@ def with_old_link(variants: Variants, old: tuple[Timeline, ...], before: Pricing
     return evolve(
         variants,
         before=tuple(
-            new if new is not None and one.is_as(new.timeline) else priced_replay(one, before) for one, new in paired
+            new if new is not None and one.is_as(new.timeline) else in_order(priced_replay(one, before))
+            for one, new in paired
         ),
     )
 
 
 def mean_of(anchor: Anchor) -> PartsOf:
     """Picks the mean TTFT of all requests (`docs/formulas.md`, Engine times)."""
-    return lambda replay: mean_parts(replay.ttft, is_measured=anchor.is_mean_measured)
+    return lambda replay: mean_parts(replay.ttft, anchor.mean_ratio)

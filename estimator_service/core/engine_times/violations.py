@@ -66,6 +66,11 @@ def figure_violations(figures: Iterable[Figure], prefix: str) -> Iterator[Violat
             name = _FIELDS.get(figure.metric, f"ttft_seconds[{figure.request}]")
             yield Violation(
                 f"{prefix}points[{figure.point}].{name}",
-                f"{figure.measured_seconds:.6g} s are below {figure.least_seconds:.6g} s, which the link needs for the"
-                " bytes that one rank sends",
+                f"{_times_of_passes(figure)}{figure.measured_seconds:.6g} s are below {figure.least_seconds:.6g} s,"
+                " which the link needs for the bytes that one rank sends",
             )
+
+
+def _times_of_passes(figure: Figure) -> str:
+    """An output speed is held against the link by the time of its passes."""
+    return "is too fast: passes of " if figure.metric is EngineMetric.DECODE_PASS else ""

@@ -43,7 +43,26 @@ SCALED = (
     "All arithmetic is split evenly: {} ranks become {}. Whether the fixed part of a pass is, nobody measured:"
     " the interval has both."
 )
-MEASURED_ITSELF = "These requests were measured as a point of the calibration: its times count in place of the fit."
+MEASURED_ITSELF = (
+    "These requests were measured as a point of the calibration: its times count in place of the fit, from the least to"
+    " the largest of its rounds, or a twentieth either way where their range is not known."
+)
+APART_FROM_PASSES = (
+    "First tokens of one pass were measured apart, or some later than passes after them allow: passes add up to the"
+    " last first token, and not to each."
+)
+MEASURED_ELSEWHERE = (
+    "These requests were measured as a point of the calibration, on other ranks: in its ratio to the fit, and as far"
+    " off as the fit and its rounds."
+)
+OTHER_DRAFTS = (
+    "Times were measured with {} draft tokens, and are asked with {}: generating rows that differ take between nothing"
+    " and what a row of a prompt takes, and what the drafter itself takes is left out."
+)
+FAR_BEYOND = (
+    "Requests lie so far beyond what was measured, or hold so much of what no point tells, that nothing bounds some of"
+    " their times from above."
+)
 NO_POINT_LEFT_OUT = "With so few points none could be left out, so that nothing bounds how far the fit is off."
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from estimator_service.core.engine_times.bursts import burst_rates, header_ratio
-from estimator_service.core.engine_times.reach import Change, Reach, reach_change
+from estimator_service.core.engine_times.reach import Change, Reach, either_change, reach_change
 from estimator_service.core.links import resolve
 from linkbound.domain.engine import BurstPoint, BurstTable
 from linkbound.domain.link import Link, LinkTransport
@@ -83,9 +83,12 @@ def test_without_bursts_every_size_reaches_the_full_rate() -> None:
     assert rates.seconds(10**6) == pytest.approx(8e6 / 100e9)
 
 
-def reach(wire: float, burst: float | None = None, *, seen: bool | None = None) -> Reach:
+def reach(
+    wire: float, burst: float | None = None, *, seen: bool | None = None, effective: float | None = None
+) -> Reach:
     has_bursts = burst is not None
     return Reach(
+        effective_seconds=wire if effective is None else effective,
         wire_seconds=wire,
         burst_seconds=wire if burst is None else burst,
         is_seen=has_bursts if seen is None else seen,
@@ -105,17 +108,46 @@ CASES = [
     pytest.param(
         reach(FAST, 3, seen=False), reach(SLOW), Change(lower=0, expected=1.5, upper=3), id="at larger sizes alone"
     ),
+    pytest.param(
+        reach(FAST, 3, effective=1.5),
+        reach(SLOW, effective=SLOW),
+        Change(lower=2, expected=2.5, upper=3.5),
+        id="a line rate that bytes alone count in full",
+    ),
+    pytest.param(
+        reach(FAST, 3, effective=1.5),
+        reach(SLOW, 6, effective=SLOW),
+        Change(lower=2, expected=3, upper=4),
+        id="the same with bursts on both",
+    ),
+    pytest.param(
+        reach(FAST, effective=FAST),
+        reach(2.1, 2.2, effective=1.9),
+        Change(lower=-0.1, expected=0.1, upper=0.2),
+        id="slower at the full rate and faster where bytes alone count",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("old", "new", "change"), CASES)
 def test_what_a_slower_link_adds(old: Reach, new: Reach, change: Change) -> None:
-    assert reach_change(old, new) == change
+    assert_same(reach_change(old, new), change)
 
 
 @pytest.mark.parametrize(("old", "new", "change"), CASES)
 def test_a_faster_link_gives_it_back(old: Reach, new: Reach, change: Change) -> None:
-    assert reach_change(new, old) == Change(lower=-change.upper, expected=-change.expected, upper=-change.lower)
+    assert_same(reach_change(new, old), Change(lower=-change.upper, expected=-change.expected, upper=-change.lower))
+
+
+def assert_same(found: Change, expected: Change) -> None:
+    assert (found.lower, found.expected, found.upper) == pytest.approx(
+        (expected.lower, expected.expected, expected.upper)
+    )
+
+
+def test_of_two_readings_of_a_rate_either_may_be_true() -> None:
+    first, second = Change(lower=1, expected=2, upper=5), Change(lower=0, expected=4, upper=4)
+    assert either_change(first, second) == Change(lower=0, expected=3, upper=5)
 
 
 def test_the_same_link_changes_nothing_however_little_is_known_of_it() -> None:

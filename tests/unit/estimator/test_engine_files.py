@@ -40,7 +40,10 @@ def test_the_first_study_is_shipped_over_both_links() -> None:
     found = {path.stem: read_engine_calibration(path, MODELS.get).table for path in SHIPPED}
     for name, measured in (("200g", STUDY.seen), ("109g", STUDY.unseen)):
         table = found[f"glm-5.3-dgx-spark-8-{name}"]
-        assert evolve(table, scheduler=evolve(table.scheduler, engine="")) == measured
+        # How many drafts were accepted is not known; the copy beside the tests puts it at none.
+        assert table.scheduler.accepted_draft_tokens_per_pass is None
+        assert evolve(table, scheduler=measured.scheduler) == measured
+        assert evolve(table.scheduler, engine="", accepted_draft_tokens_per_pass=0.0) == measured.scheduler
 
 
 @pytest.mark.parametrize("table", [STUDY.seen, RECORDING.seen], ids=["study", "recording"])

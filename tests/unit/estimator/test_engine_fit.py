@@ -215,3 +215,12 @@ def test_an_unknown_engine_is_refused_once() -> None:
 def test_a_speed_of_requests_with_a_single_token_is_refused() -> None:
     point = EnginePoint(label="one token", requests=(request(100, 1),), output_tokens_per_second=1.0)
     assert list(violated(engine_table(point))) == ["table.points[0].output_tokens_per_second"]
+
+
+def test_output_speeds_of_drafts_need_their_acceptance() -> None:
+    """TTFTs do without."""
+    drafts = evolve(SCHEDULER, draft_token_count=3)
+    speeds = engine_table(measured_point("a", (request(400),), Parts()), scheduler=drafts)
+    times = evolve(speeds, points=tuple(evolve(one, output_tokens_per_second=None) for one in speeds.points))
+    assert [one.field for one in speeds.cross_violations()] == ["scheduler.accepted_draft_tokens_per_pass"]
+    assert not list(times.cross_violations())

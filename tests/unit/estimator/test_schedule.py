@@ -16,6 +16,8 @@ from estimator_service.core.schedule import (
     schedule_words,
     stretches,
 )
+from estimator_service.core.schedule.words import NO_ACCEPTANCE
+from linkbound.domain.engine import SchedulerSettings
 from linkbound.domain.errors import InvalidArgumentError
 from linkbound.domain.schedule import PassShare, SchedulePass
 from tests.unit.estimator.schedules import asked, outcomes, scheduled, settings, shown, timed
@@ -287,6 +289,9 @@ def test_words_say_which_rules_and_what_has_no_effect() -> None:
     assert not said("cuts drafts", {"long_prefill_token_threshold": 5, "draft_token_count": 4})
     assert said("adds up", {"draft_token_count": 4, "accepted_draft_tokens_per_pass": 1.5})
     assert not said("adds up", {"draft_token_count": 4, "accepted_draft_tokens_per_pass": 2})
+    unknown = SchedulerSettings(max_num_batched_tokens=8, draft_token_count=4)
+    assert NO_ACCEPTANCE in schedule_words(unknown, asked((10, 10)))
+    assert not said("acceptance of drafts", {"draft_token_count": 4, "accepted_draft_tokens_per_pass": 0})
     assert said("1 of 2 outputs end at max_model_len, 50", {"max_model_len": 50}, (30, 20), (30, 21))
     assert said("never run out", {})
     assert not said("never run out", {"kv_block_count": 100})

@@ -137,8 +137,8 @@ class SchedulerSettings(_message.Message):
     draft_token_count: _builtins.int
     """Draft tokens that a pass checks for each request that generates, 0 to 64."""
     accepted_draft_tokens_per_pass: _builtins.float
-    """Draft tokens that are accepted in a pass on average, 0 or more and at most `draft_token_count`. Absent: there are no
-    draft tokens; required where there are.
+    """Draft tokens that are accepted in a pass on average, 0 or more and at most `draft_token_count`. Absent: none, which
+    the answer says where there are drafts; required there without an engine calibration, and beside output speeds.
     """
     def __init__(
         self,
@@ -293,6 +293,32 @@ class BurstTable(_message.Message):
 Global___BurstTable: _TypeAlias = BurstTable  # noqa: Y015
 
 @_typing.final
+class MeasuredRange(_message.Message):
+    """The least and the largest of the rounds that a figure stands for, in its unit."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LEAST_FIELD_NUMBER: _builtins.int
+    LARGEST_FIELD_NUMBER: _builtins.int
+    least: _builtins.float
+    """Above 0, at most 10^9."""
+    largest: _builtins.float
+    """No smaller than the least. Above 0, at most 10^9."""
+    def __init__(
+        self,
+        *,
+        least: _builtins.float = ...,
+        largest: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["largest", b"largest", "least", b"least"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MeasuredRange: _TypeAlias = MeasuredRange  # noqa: Y015
+
+@_typing.final
 class EnginePoint(_message.Message):
     """Requests that were measured together."""
 
@@ -304,6 +330,10 @@ class EnginePoint(_message.Message):
     LAST_TTFT_SECONDS_FIELD_NUMBER: _builtins.int
     MEAN_TTFT_SECONDS_FIELD_NUMBER: _builtins.int
     OUTPUT_TOKENS_PER_SECOND_FIELD_NUMBER: _builtins.int
+    TTFT_RANGE_SECONDS_FIELD_NUMBER: _builtins.int
+    LAST_TTFT_RANGE_SECONDS_FIELD_NUMBER: _builtins.int
+    MEAN_TTFT_RANGE_SECONDS_FIELD_NUMBER: _builtins.int
+    OUTPUT_RANGE_TOKENS_PER_SECOND_FIELD_NUMBER: _builtins.int
     label: _builtins.str
     """What the test is called, at most 128 characters; none twice."""
     last_ttft_seconds: _builtins.float
@@ -324,6 +354,22 @@ class EnginePoint(_message.Message):
         most 10^9.
         """
 
+    @_builtins.property
+    def ttft_range_seconds(self) -> _containers.RepeatedCompositeFieldContainer[Global___MeasuredRange]:
+        """Of each of `ttft_seconds`, over the rounds; empty, or as many as those. Empty, or all alike: by a twentieth."""
+
+    @_builtins.property
+    def last_ttft_range_seconds(self) -> Global___MeasuredRange:
+        """Of `last_ttft_seconds`, over the rounds. Absent: a twentieth."""
+
+    @_builtins.property
+    def mean_ttft_range_seconds(self) -> Global___MeasuredRange:
+        """Of `mean_ttft_seconds`, over the rounds. Absent: a twentieth."""
+
+    @_builtins.property
+    def output_range_tokens_per_second(self) -> Global___MeasuredRange:
+        """Of `output_tokens_per_second`, over the rounds. Absent: a twentieth."""
+
     def __init__(
         self,
         *,
@@ -333,10 +379,14 @@ class EnginePoint(_message.Message):
         last_ttft_seconds: _builtins.float | None = ...,
         mean_ttft_seconds: _builtins.float | None = ...,
         output_tokens_per_second: _builtins.float | None = ...,
+        ttft_range_seconds: _abc.Iterable[Global___MeasuredRange] | None = ...,
+        last_ttft_range_seconds: Global___MeasuredRange | None = ...,
+        mean_ttft_range_seconds: Global___MeasuredRange | None = ...,
+        output_range_tokens_per_second: Global___MeasuredRange | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_last_ttft_seconds", b"_last_ttft_seconds", "_mean_ttft_seconds", b"_mean_ttft_seconds", "_output_tokens_per_second", b"_output_tokens_per_second", "last_ttft_seconds", b"last_ttft_seconds", "mean_ttft_seconds", b"mean_ttft_seconds", "output_tokens_per_second", b"output_tokens_per_second"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_last_ttft_seconds", b"_last_ttft_seconds", "_mean_ttft_seconds", b"_mean_ttft_seconds", "_output_tokens_per_second", b"_output_tokens_per_second", "last_ttft_range_seconds", b"last_ttft_range_seconds", "last_ttft_seconds", b"last_ttft_seconds", "mean_ttft_range_seconds", b"mean_ttft_range_seconds", "mean_ttft_seconds", b"mean_ttft_seconds", "output_range_tokens_per_second", b"output_range_tokens_per_second", "output_tokens_per_second", b"output_tokens_per_second"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_ttft_seconds", b"_last_ttft_seconds", "_mean_ttft_seconds", b"_mean_ttft_seconds", "_output_tokens_per_second", b"_output_tokens_per_second", "label", b"label", "last_ttft_seconds", b"last_ttft_seconds", "mean_ttft_seconds", b"mean_ttft_seconds", "output_tokens_per_second", b"output_tokens_per_second", "requests", b"requests", "ttft_seconds", b"ttft_seconds"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_ttft_seconds", b"_last_ttft_seconds", "_mean_ttft_seconds", b"_mean_ttft_seconds", "_output_tokens_per_second", b"_output_tokens_per_second", "label", b"label", "last_ttft_range_seconds", b"last_ttft_range_seconds", "last_ttft_seconds", b"last_ttft_seconds", "mean_ttft_range_seconds", b"mean_ttft_range_seconds", "mean_ttft_seconds", b"mean_ttft_seconds", "output_range_tokens_per_second", b"output_range_tokens_per_second", "output_tokens_per_second", b"output_tokens_per_second", "requests", b"requests", "ttft_range_seconds", b"ttft_range_seconds", "ttft_seconds", b"ttft_seconds"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__last_ttft_seconds: _TypeAlias = _typing.Literal["last_ttft_seconds"]  # noqa: Y015
     _WhichOneofArgType__last_ttft_seconds: _TypeAlias = _typing.Literal["_last_ttft_seconds", b"_last_ttft_seconds"]  # noqa: Y015
@@ -501,7 +551,9 @@ class EngineCalibration(_message.Message):
     name: _builtins.str
     """`engineCalibrations/{engine_calibration}`; empty for a fit that is not stored."""
     interval_fraction: _builtins.float
-    """Half width of the interval, as a share of a fitted time. Absent: no point could be left out to tell."""
+    """Largest error of a TTFT at a point left out, fitted over measured less one, either way; those of output speeds are
+    among the residuals. Absent: no point could be left out.
+    """
     @_builtins.property
     def table(self) -> Global___EngineTable:
         """What was fitted."""
