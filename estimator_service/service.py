@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from linkbound.domain.layout_recommendation import LayoutRecommendation, LayoutRecommendationRequest
     from linkbound.domain.network_parts import NetworkParts
     from linkbound.domain.planning import PlanCheck, PlanRequest, SlowestLink, SlowestLinkRequest
-    from linkbound.domain.schedule import ScheduleEstimate, SchedulePass, ScheduleRequest, ScheduleSummary
+    from linkbound.domain.schedule import SchedulePasses, ScheduleRequest, ScheduleSummary
     from linkbound.domain.sizing import ClusterSizing, SizeClusterRequest
     from linkbound.domain.sweep import SweepColumns, SweepRequest
 
@@ -175,22 +175,19 @@ class Estimator:
             ) from error
         return sweep_prefill(request, self._workload_model(request.workload))
 
-    def estimate_schedule(self, request: ScheduleRequest) -> ScheduleEstimate:
-        """The passes that an engine makes of requests, what links take of them, and when first tokens come."""
+    def stream_schedule(self, request: ScheduleRequest) -> Iterator[SchedulePasses | ScheduleSummary]:
+        """The passes that an engine makes of requests, what links take of them, and when first tokens come.
+
+        In parts: passes in their order, then the summary. Errors come from the iterator.
+        """
         # The replay is loaded by the questions that need it.
         from estimator_service.core.engine_times import estimate
+        from estimator_service.schedule_parts import parts_of
 
         engine = self._engine_of(request)
         calibration = self._calibration_of(request.calibration, request.collective_table)
-        return estimate.estimate_schedule(request, self._schedule_model(request, engine), engine, calibration)
-
-    def stream_schedule(self, request: ScheduleRequest) -> Iterator[SchedulePass | ScheduleSummary]:
-        """The same one by one: passes in their order, then the summary. Errors come from the iterator."""
-        from estimator_service.core.engine_times import estimate
-
-        engine = self._engine_of(request)
-        calibration = self._calibration_of(request.calibration, request.collective_table)
-        yield from estimate.schedule_parts(request, self._schedule_model(request, engine), engine, calibration)
+        entries = estimate.schedule_parts(request, self._schedule_model(request, engine), engine, calibration)
+        yield from parts_of(entries, request.start_index)
 
     def _engine_of(self, request: ScheduleRequest) -> EngineCalibration | None:
         """The engine calibration that a request names, or the fit of the times that it brings."""

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from linkbound.domain.layout_recommendation import LayoutOption, LayoutRecommendation
     from linkbound.domain.link import Link, LinkTransport, ResolvedLink
     from linkbound.domain.link_comparison import EmulatedLink, LinkComparison, LinkComparisonRequest
+    from linkbound.domain.measured_range import MeasuredRange
     from linkbound.domain.memory import MemoryFit, MemoryFitRequest, MemoryNeed
     from linkbound.domain.metric import Metric, Spread
     from linkbound.domain.paging import UnreadableEntry, UnreadableEntryWarning
@@ -163,6 +164,7 @@ __all__ = [
     "LinkComparisonRequest",
     "LinkTransport",
     "LinkVerdict",
+    "MeasuredRange",
     "MemoryFit",
     "MemoryFitRequest",
     "MemoryNeed",
@@ -295,6 +297,7 @@ _MODULES = {
     "LinkComparisonRequest": "domain.link_comparison",
     "LinkTransport": "domain.link",
     "LinkVerdict": "domain.planning",
+    "MeasuredRange": "domain.measured_range",
     "MemoryFit": "domain.memory",
     "MemoryFitRequest": "domain.memory",
     "MemoryNeed": "domain.memory",

@@ -9,6 +9,7 @@ import grpc
 import structlog
 
 from estimator_service.service import Estimator
+from estimator_service.threads import in_thread
 from linkbound.convert import calibration as convert_calibration
 from linkbound.convert import catalog_service as convert
 from linkbound.convert import engine_catalog
@@ -95,7 +96,7 @@ class CatalogServicer(catalog_service_pb2_grpc.CatalogServiceServicer):
     ) -> catalog_service_pb2.FitEngineCalibrationResponse:
         """The fit of measured times of an engine, stored where it is named."""
         # Thousands of requests are replayed in rounds, and writing waits for the disk.
-        return await asyncio.to_thread(self._fit_engine_calibration, request)
+        return await in_thread(self._fit_engine_calibration, request)
 
     def _fit_engine_calibration(
         self, request: catalog_service_pb2.FitEngineCalibrationRequest
@@ -109,7 +110,7 @@ class CatalogServicer(catalog_service_pb2_grpc.CatalogServiceServicer):
         """One page of the engine calibrations."""
         question = engine_catalog.list_engine_calibrations_request_from_proto(request)
         # Each file is fitted as it is read for the first time.
-        page = await asyncio.to_thread(self._estimator.list_engine_calibrations, question)
+        page = await in_thread(self._estimator.list_engine_calibrations, question)
         return engine_catalog.list_engine_calibrations_response_to_proto(_logged(page))
 
     async def GetEngineCalibration(
@@ -117,7 +118,7 @@ class CatalogServicer(catalog_service_pb2_grpc.CatalogServiceServicer):
     ) -> catalog_service_pb2.GetEngineCalibrationResponse:
         """One engine calibration."""
         name = engine_catalog.get_engine_calibration_request_from_proto(request)
-        calibration = await asyncio.to_thread(self._estimator.get_engine_calibration, name)
+        calibration = await in_thread(self._estimator.get_engine_calibration, name)
         return engine_catalog.get_engine_calibration_response_to_proto(calibration)
 
 

@@ -46,7 +46,7 @@ Context = grpc.aio.ServicerContext[Any, Any]
 class EstimatorServicer(estimator_service_pb2_grpc.EstimatorServiceServicer):
     """Answers with `estimator`. Errors of the domain are raised as they are; the interceptor makes statuses of them.
 
-    Sweeps end once `draining` is set: they go on elsewhere.
+    Sweeps and schedules end once `draining` is set: they go on elsewhere.
     """
 
     def __init__(self, estimator: Estimator, draining: asyncio.Event) -> None:
@@ -153,4 +153,4 @@ class EstimatorServicer(estimator_service_pb2_grpc.EstimatorServiceServicer):
         self, request: schedule_pb2.EstimateScheduleRequest, _context: Context
     ) -> AsyncIterator[schedule_pb2.EstimateScheduleResponse]:
         """The passes that an engine makes of requests, then what follows from them."""
-        return schedule_responses(self._estimator, request)
+        return schedule_responses(self._estimator, request, self._draining)

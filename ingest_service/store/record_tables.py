@@ -187,7 +187,7 @@ _TABLE_OF_RECORD: dict[type[Record], RecordTable[Any]] = {
 def select_request_records(
     connection: duckdb.DuckDBPyConnection, run_id: str, subject: str, after: RecordPosition | None, limit: int
 ) -> tuple[RequestRecord, ...]:
-    """Up to `limit` request records of a run, those behind `after`, of `subject` alone where it is not empty.
+    """Up to `limit` request records of a run with their writers, those behind `after`, of `subject` alone if not empty.
 
     By subject, round and position in the round; those that agree in them in the order in which they were stored.
     """
@@ -201,13 +201,14 @@ def select_request_records(
         parameters += [after.subject, after.round_index, after.request_index]
     # Those at the position itself come first, and are passed over.
     passed_count = 0 if after is None else after.passed_count
+    names = (*_REQUEST_NAMES, "writer_id")
     rows = select(
         connection,
-        f"SELECT {', '.join(_REQUEST_NAMES)} FROM {REQUEST_RECORDS.name} WHERE {' AND '.join(conditions)}"
+        f"SELECT {', '.join(names)} FROM {REQUEST_RECORDS.name} WHERE {' AND '.join(conditions)}"
         " ORDER BY subject, round_index, request_index, rowid LIMIT ? OFFSET ?",
         [*parameters, limit, passed_count],
     )
-    return tuple(map(REQUEST_RECORDS.from_row, rows))
+    return tuple(RequestRecord(**dict(zip(names, row, strict=True))) for row in rows)
 
 
 def table_of(request: AppendRequest) -> RecordTable[Any]:

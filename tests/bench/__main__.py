@@ -11,6 +11,7 @@ from tests.bench import history
 from tests.bench.batches import batch_against_single_calls
 from tests.bench.measure import Result
 from tests.bench.scaling import second_process
+from tests.bench.schedules import memory_of_a_thousand, replay_of_a_thousand, replay_of_the_study
 from tests.bench.startup import start_of_the_command
 from tests.bench.sweeps import sweep_in_process, sweep_through_grpc
 from tests.bench.unary import unary_overhead
@@ -21,6 +22,9 @@ BENCHES: tuple[Callable[[], Result], ...] = (
     batch_against_single_calls,
     unary_overhead,
     second_process,
+    replay_of_the_study,
+    replay_of_a_thousand,
+    memory_of_a_thousand,
     start_of_the_command,
 )
 

@@ -167,6 +167,9 @@ TIGHT = evolve(SCHEDULER, kv_block_count=700)
 
 GOOD = [
     call("estimate_schedule", ASKED, scheduler=SCHEDULER),
+    call("estimate_schedule", ASKED),
+    call("stream_schedule", ASKED),
+    call("stream_schedule", [EngineRequest(prompt_tokens=1, output_tokens=1)] * 4500, **OVER),
     call("estimate_schedule", [evolve(ASKED[0], arrival_pass=number) for number in (0, 7, 500)], scheduler=TIGHT),
     call(
         "estimate_schedule",
@@ -318,7 +321,9 @@ BAD = [
         call("estimate_schedule", ASKED, scheduler=evolve(SCHEDULER, max_num_batched_tokens=number))
         for number in NUMBERS
     ),
-    call("estimate_schedule", ASKED),
+    call("stream_schedule", ASKED * 5001),
+    call("stream_schedule", ASKED, scheduler=evolve(SCHEDULER, kv_block_count=100)),
+    call("stream_schedule", ASKED, scheduler=SCHEDULER, timeout_seconds=0),
     call("estimate_schedule", ASKED, scheduler=evolve(SCHEDULER, engine="vllm-9")),
     call("estimate_schedule", ASKED, scheduler=evolve(SCHEDULER, draft_token_count=4)),
     call("estimate_schedule", ASKED, scheduler=evolve(SCHEDULER, max_model_len=3000)),

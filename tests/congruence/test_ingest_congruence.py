@@ -154,6 +154,7 @@ BAD = [
     append("r1", "w1", 1, []),
     append("r1", "w1", 1, [*STEPS, *COLLECTIVES]),
     append("r1", "w1", 1, ["no record"]),
+    append("r1", "w1", 1, [REQUESTS[0], evolve(REQUESTS[0], writer_id="another")]),
     append("r1", "w1", 1, [TrainingStep(subject="", node_count=0), TrainingStep(subject="a", node_count=1)]),
     append(
         "r1", "w1", 1, [CollectiveResult(subject="a", rank_count=10**18, bus_bandwidth_bytes_per_second=float("nan"))]
@@ -211,5 +212,6 @@ def test_records_page_by_themselves(ingest_caller: Callable[[str], Caller], kind
     caller.ask(call("create_run", "r1"))
     records = [evolve(REQUESTS[0], subject=subject, request_index=index) for subject in "ba" for index in range(1100)]
     assert caller.ask(append("r1", "w1", 1, records)) == 1
+    records = [evolve(record, writer_id="w1") for record in records]
     assert caller.ask(call("list_request_records", "r1")) == records[1100:] + records[:1100]
     assert caller.ask(call("list_request_records", "r1", subject="b")) == records[:1100]

@@ -29,6 +29,7 @@ NOT_AWAITED = {
     "list_request_records",
     "list_runs",
     "sample_writer",
+    "stream_schedule",
     "stream_sweep",
 }
 DIFFERENT_SENTENCES = {
@@ -41,7 +42,7 @@ DIFFERENT_SENTENCES = {
     ]
 }
 """What the two do not have in common: a blocking sentence, and the one in its place."""
-KINDS_OF_QUESTIONS = ("Question[", "Listing[", "Sweep")
+KINDS_OF_QUESTIONS = ("Question[", "Listing[", "Sweep", "ScheduleQuestion")
 SPECIAL = {"__enter__": "__aenter__", "__exit__": "__aexit__", "__init__": "__init__"}
 
 

@@ -50,6 +50,8 @@ WITHOUT_UNIT: dict[str, str] = {
     "linkbound.estimator.v1.Collective.width": "values of one row; the comment says so",
     "linkbound.estimator.v1.EstimateDecodeResponse.rows_per_pass": "a count of rows, named by its denominator",
     "linkbound.estimator.v1.EngineResidual.request": AN_ORDINAL,
+    "linkbound.estimator.v1.MeasuredRange.least": THE_HOLDER,
+    "linkbound.estimator.v1.MeasuredRange.largest": THE_HOLDER,
     "linkbound.estimator.v1.PassShare.request": AN_ORDINAL,
     "linkbound.estimator.v1.RequestTimes.request": AN_ORDINAL,
     "linkbound.estimator.v1.SchedulePass.repeat": "a count of passes, by the word of the command's JSON",

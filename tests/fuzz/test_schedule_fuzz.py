@@ -24,12 +24,8 @@ from linkbound.convert.engine_catalog import (
     fit_engine_calibration_response_to_proto,
 )
 from linkbound.convert.json import message_to_json
-from linkbound.convert.schedule import (
-    bounded_parts,
-    schedule_part_to_proto,
-    schedule_request_from_proto,
-    schedule_request_to_proto,
-)
+from linkbound.convert.schedule import schedule_request_from_proto, schedule_request_to_proto
+from linkbound.convert.schedule_parts import parts_that_fit, schedule_part_to_proto
 from linkbound.domain.engine import EngineRequest, FitEngineCalibrationRequest
 from linkbound.domain.errors import Error, InternalError
 from linkbound.domain.schedule import ScheduleRequest
@@ -100,7 +96,7 @@ def _change_field(message: Any, field: Any, source: Random) -> None:
 
 def schedule(message: Any) -> list[Message]:
     parts = ESTIMATOR.stream_schedule(schedule_request_from_proto(message))
-    return list(islice(map(schedule_part_to_proto, bounded_parts(parts)), READ_MESSAGE_COUNT))
+    return list(islice(map(schedule_part_to_proto, parts_that_fit(parts)), READ_MESSAGE_COUNT))
 
 
 def fit(message: Any) -> list[Message]:

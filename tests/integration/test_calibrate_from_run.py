@@ -99,8 +99,8 @@ def test_the_sources_say_which_run_it_was_and_which_rounds_count(targets: Target
     assert run.startswith(f"runs/{RUN}, created 20")
     assert run.endswith(" UTC, from a recording")
     assert engine.startswith("given: model; settings of the run: engine=vLLM 0.32, link=383m, ")
-    assert points[0] == "L1: medians of rounds 0, 1, 2, 1 request each from lab"
-    assert points[3] == "L4: medians of rounds 0, 1, 2, 4 requests each from lab"
+    assert points[0] == "L1: medians of rounds 0, 1, 2, 1 request each from lab, appended by bench"
+    assert points[3] == "L4: medians of rounds 0, 1, 2, 4 requests each from lab, appended by bench"
 
 
 async def test_an_event_loop_fits_the_same(targets: Targets) -> None:

@@ -1,5 +1,6 @@
 """The console script as a process: streams, exit codes, a reader that goes away, and what it loads."""
 
+import json
 import os
 import re
 import signal
@@ -16,6 +17,7 @@ MANY_POINTS = [
     *("estimate", "sweep", "--model", "glm-5.3", "--tp", "8", "--prompt-tokens", "1..1000000+1"),
     *("--link-rates", "1g..1000g+1g"),
 ]
+MANY_PASSES = ["estimate", "schedule", "--prompts", ",".join(["8192"] * 1000), "--outputs", "1024", "--json"]
 NEVER_FOR_AN_ESTIMATE = {"duckdb", "numpy", "pyarrow", "grpc", "structlog", "ingest_service", "serving"}
 
 
@@ -65,7 +67,9 @@ def test_a_refusal_goes_to_stderr_alone() -> None:
     assert outcome.err == "linkbound: --roce-mtu: 1500 is not one of 256, 512, 1024, 2048, 4096\n"
 
 
-@pytest.mark.parametrize("arguments", [["models", "list"], ["models", "list", "--json"], [*MANY_POINTS, "--csv"]])
+@pytest.mark.parametrize(
+    "arguments", [["models", "list"], ["models", "list", "--json"], [*MANY_POINTS, "--csv"], MANY_PASSES]
+)
 def test_a_reader_that_goes_away_is_met_in_silence(arguments: list[str]) -> None:
     reader = subprocess.Popen(["true"], stdin=subprocess.PIPE)
     assert reader.wait() == 0
@@ -79,8 +83,12 @@ def test_a_reader_that_goes_away_is_met_in_silence(arguments: list[str]) -> None
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_reader_that_goes_away_amid_a_large_document_is_met_in_silence(unbuffered: str) -> None:
-    large = [*MANY_POINTS[:-3], "1..1000+1", "--link-rates", "1g..10g+1g", "--json"]
+@pytest.mark.parametrize(
+    "large",
+    [[*MANY_POINTS[:-3], "1..1000+1", "--link-rates", "1g..10g+1g", "--json"], MANY_PASSES],
+    ids=["sweep", "schedule"],
+)
+def test_a_reader_that_goes_away_amid_a_large_document_is_met_in_silence(large: list[str], unbuffered: str) -> None:
     process = subprocess.Popen(
         [COMMAND, *large],
         stdout=subprocess.PIPE,
@@ -133,6 +141,23 @@ def test_an_interrupt_ends_a_sweep_after_a_whole_line() -> None:
         process.communicate()
     assert {line.count(",") for line in lines} == {lines[0].count(",")}
     assert all(line.endswith(",true\n") for line in lines[1:])
+
+
+def test_an_interrupt_ends_a_schedule_between_two_passes() -> None:
+    process = start(*MANY_PASSES)
+    try:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        opening = [process.stdout.readline() for _ in range(4)]
+        process.send_signal(signal.SIGINT)
+        passes = [opening[-1], *process.stdout.readlines()]
+        assert process.stderr.read().strip() == "linkbound: interrupted"
+        assert process.wait(LIMIT_SECONDS) == 130
+    finally:
+        process.kill()
+        process.communicate()
+    assert opening[:2] == ["{\n", '  "passes": [\n']
+    assert json.loads(f"[{''.join(passes).rstrip().rstrip(',')}]")
 
 
 def test_a_terminal_without_the_letters_gets_stand_ins() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
@@ -15,16 +16,16 @@ import pytest_asyncio
 from estimator_service.catalog.directory import SHIPPED_DIRECTORY, Catalog
 from estimator_service.server import serve as serve_estimator
 from estimator_service.service import Estimator
-from linkbound import AsyncEstimatorClient, EngineRequest, SchedulerSettings, UnavailableError
-from linkbound.client.remote.wire import STREAM_METHODS
+from linkbound import AsyncEstimatorClient, EngineRequest, EstimatorClient, SchedulerSettings
+from linkbound.client.remote.errors import error_of_call
+from linkbound.client.remote.streams import ESTIMATE_SCHEDULE
 from linkbound.convert.schedule import schedule_request_to_proto
-from linkbound.domain.schedule import SchedulePass, ScheduleRequest, ScheduleSummary
+from linkbound.domain.schedule import SchedulePass, SchedulePasses, ScheduleRequest, ScheduleSummary
 from linkbound.estimator.v1.schedule_pb2 import EstimateScheduleRequest, EstimateScheduleResponse
 from serving.settings import ServerSettings
 from tests.integration.probes import ESTIMATOR_SERVICES, SERVING, health_of, models_of
 from tests.integration.servers import PATIENCE_SECONDS, Running, running
 
-(METHOD,) = STREAM_METHODS.values()
 CLIENTS_TAKE_BYTES = 4 * 2**20
 REQUESTS = tuple(EngineRequest(prompt_tokens=1, output_tokens=1 + index) for index in range(4000))
 """Each ends in a pass of its own: 8 million shares, which is 90 MB on the wire."""
@@ -33,21 +34,25 @@ SHORT = ScheduleRequest(requests=REQUESTS[:300], scheduler=LONG.scheduler)
 
 
 class CountingEstimator(Estimator):
-    """Counts the passes that were replayed; without a summary where it is told so."""
+    """Counts the passes that were replayed; the first summaries are withheld, as many as it is told."""
 
     def __init__(self) -> None:
         super().__init__(Catalog(SHIPPED_DIRECTORY))
         self.share_count = 0
-        self.tells_summary = True
+        self.withheld_count = 0
+        self.asked: list[int] = []
         self.was_let_go = threading.Event()
 
-    def stream_schedule(self, request: ScheduleRequest) -> Iterator[SchedulePass | ScheduleSummary]:
+    def stream_schedule(self, request: ScheduleRequest) -> Iterator[SchedulePasses | ScheduleSummary]:
+        self.asked.append(request.start_index)
         try:
             for part in super().stream_schedule(request):
-                if isinstance(part, SchedulePass):
-                    self.share_count += len(part.scheduled)
+                if isinstance(part, SchedulePasses):
+                    self.share_count += sum(len(one.scheduled) for one in part.passes)
                     yield part
-                elif self.tells_summary:
+                elif self.withheld_count:
+                    self.withheld_count -= 1
+                else:
                     yield part
         finally:
             self.was_let_go.set()
@@ -67,7 +72,7 @@ async def server(estimator: CountingEstimator) -> AsyncIterator[Running]:
 
 def schedule_call(channel: grpc.aio.Channel, request: ScheduleRequest) -> Any:
     method: Any = channel.unary_stream(
-        METHOD.path,
+        ESTIMATE_SCHEDULE.path,
         request_serializer=EstimateScheduleRequest.SerializeToString,
         response_deserializer=EstimateScheduleResponse.FromString,
     )
@@ -125,9 +130,45 @@ async def test_other_calls_are_answered_while_schedules_run(server: Running) -> 
         await asyncio.gather(*reading, return_exceptions=True)
 
 
-async def test_a_stream_without_its_summary_is_no_answer(server: Running, estimator: CountingEstimator) -> None:
-    estimator.tells_summary = False
+async def test_a_stream_without_its_summary_is_asked_for_again(server: Running, estimator: CountingEstimator) -> None:
+    estimator.withheld_count = 2
     async with AsyncEstimatorClient(server.target) as client:
-        with pytest.raises(UnavailableError) as caught:
-            await client.estimate_schedule(SHORT.requests, scheduler=SHORT.scheduler)
-    assert caught.value.reason == "STREAM_ENDED"
+        found = await client.estimate_schedule(SHORT.requests, scheduler=SHORT.scheduler)
+    assert found.summary.pass_count == 300
+    assert sum(one.repeat for one in found.passes) == 300
+    assert estimator.asked == [0, len(found.passes), len(found.passes)]
+
+
+async def test_a_client_takes_passes_as_they_come(server: Running, estimator: CountingEstimator) -> None:
+    """Whoever stops reading ends the call; meanwhile the service replays no more than fits on the way."""
+    async with AsyncEstimatorClient(server.target) as client:
+        entries: Any = client.stream_schedule(LONG.requests, scheduler=LONG.scheduler)
+        async with contextlib.aclosing(entries):
+            first = await anext(entries)
+            assert isinstance(first, SchedulePass)
+            assert len(first.scheduled) == len(REQUESTS)
+            await until_held_back(estimator)
+            assert estimator.share_count < len(REQUESTS) ** 2 / 4
+            assert not estimator.was_let_go.is_set()
+        assert await asyncio.to_thread(estimator.was_let_go.wait, PATIENCE_SECONDS)
+
+
+async def test_a_blocking_client_takes_passes_as_they_come(server: Running, estimator: CountingEstimator) -> None:
+    with EstimatorClient(server.target) as client:
+        entries: Any = client.stream_schedule(LONG.requests, scheduler=LONG.scheduler)
+        assert isinstance(await asyncio.to_thread(next, entries), SchedulePass)
+        await until_held_back(estimator)
+        assert estimator.share_count < len(REQUESTS) ** 2 / 4
+        entries.close()
+        assert await asyncio.to_thread(estimator.was_let_go.wait, PATIENCE_SECONDS)
+
+
+async def test_a_schedule_ends_between_two_messages_when_the_server_stops(server: Running) -> None:
+    async with server.channel() as channel:
+        call = schedule_call(channel, LONG)
+        await call.read()
+        server.stop.set()
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await read_to_end(call)
+    error = error_of_call(caught.value, "the server")
+    assert (error.code, error.reason) == ("UNAVAILABLE", "SHUTTING_DOWN")

@@ -7,7 +7,6 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -21,7 +20,7 @@ from estimator_service.server import serve as serve_estimator
 from estimator_service.service import Estimator, default_estimator
 from linkbound import AsyncEstimatorClient, EstimatorClient, SweepAxis, SweepColumns, SweepRange, SweepVariable
 from linkbound.client.remote.errors import error_of_call
-from linkbound.client.remote.sweeps import SWEEP_PATH
+from linkbound.client.remote.streams import STREAM_SWEEP
 from linkbound.convert.sweep import sweep_request_to_proto
 from linkbound.domain.link import Link
 from linkbound.domain.sweep import SweepRequest
@@ -29,8 +28,8 @@ from linkbound.domain.workload import PrefillWorkload
 from linkbound.estimator.v1.sweep_pb2 import StreamSweepRequest, StreamSweepResponse
 from serving.settings import ServerSettings
 from tests.bound import bounded
-from tests.integration.command_line import LIMIT_SECONDS, start
 from tests.integration.probes import ESTIMATOR_SERVICES, SERVING, health_of, models_of
+from tests.integration.replaceable import Replaceable
 from tests.integration.servers import PATIENCE_SECONDS, Running, running
 
 WORKLOAD = PrefillWorkload(model="glm-5.3", tensor_parallel_size=8, prompt_tokens=1)
@@ -89,7 +88,7 @@ async def server(estimator: CountingEstimator) -> AsyncIterator[Running]:
 
 def sweep_call(channel: grpc.aio.Channel, request: SweepRequest, **arguments: Any) -> Any:
     method: Any = channel.unary_stream(
-        SWEEP_PATH,
+        STREAM_SWEEP.path,
         request_serializer=StreamSweepRequest.SerializeToString,
         response_deserializer=StreamSweepResponse.FromString,
     )
@@ -181,43 +180,6 @@ async def test_a_server_stops_although_a_client_does_not_read(server: Running, e
 
 def columns_by_start(columns: Iterator[SweepColumns]) -> dict[int, SweepColumns]:
     return {one.start_index: one for one in columns}
-
-
-class Replaceable:
-    """A server process that can be killed and replaced at its address."""
-
-    def __init__(self) -> None:
-        self.port = "0"
-        self.start()
-
-    def start(self) -> None:
-        self.process = start("serve", "--only", "estimator", "--estimator-port", self.port)
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        self.port = line.strip().rpartition(":")[2]
-        assert self.port.isdigit(), line
-
-    def stop(self, number: signal.Signals) -> None:
-        self.process.send_signal(number)
-        self.process.communicate(timeout=LIMIT_SECONDS)
-
-    @property
-    def target(self) -> str:
-        return f"127.0.0.1:{self.port}"
-
-    @property
-    def peak_memory_bytes(self) -> int:
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        (line,) = [line for line in status.splitlines() if line.startswith("VmHWM")]
-        return int(line.split()[1]) * 1024
-
-
-@pytest.fixture
-def replaceable() -> Iterator[Replaceable]:
-    server = Replaceable()
-    yield server
-    server.process.kill()
-    server.process.communicate()
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])

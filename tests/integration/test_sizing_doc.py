@@ -14,6 +14,7 @@ QUESTIONS = (
     "which switch",
     "which cables",
     "100g enough for my ttft target",
+    "when do the first tokens of prompts that arrive together come",
     "one pcie function of the port, or both",
     "one tp16 on 16 nodes, or two tp8",
     "does it fit",

@@ -103,9 +103,9 @@ TABLES = ("request_records", "metric_aggregates", "collective_results", "trainin
 
 
 def flat(record: Record) -> tuple[object, ...]:
-    """The record's fields in their order, nested ones in place, enums by name."""
+    """The record's fields in their order, nested ones in place, enums by name; who appended it stands before them."""
     values: list[object] = []
-    for value in attrs.astuple(record, recurse=False):
+    for value in attrs.astuple(record, recurse=False, filter=lambda attribute, _: attribute.name != "writer_id"):
         if isinstance(value, Spread):
             values += attrs.astuple(value)
         else:

@@ -257,7 +257,9 @@ def test_records_are_listed_in_their_order_page_by_page(ingest: Ingest, page_siz
     ingest.append(appended(1, *records, *again[:3])).result()
     ingest.append(attrs.evolve(appended(1, again[3]), writer_id="a-writer")).result()
     ingest.append(appended(1, request_record(), run="other")).result()
-    expected = [records[2], records[4], records[3], *again, records[1], records[0]]
+    by_bench = [attrs.evolve(one, writer_id="bench") for one in (*records, *again[:3])]
+    by_other = attrs.evolve(again[3], writer_id="a-writer")
+    expected = [by_bench[2], by_bench[4], by_bench[3], *by_bench[5:], by_other, by_bench[1], by_bench[0]]
     assert listed_by_pages(ingest, page_size) == expected
     assert listed_by_pages(ingest, page_size, "P1") == expected[:-1]
     assert listed_by_pages(ingest, page_size, "P2") == expected[-1:]

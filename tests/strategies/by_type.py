@@ -45,6 +45,7 @@ from linkbound.domain.layout_comparison import LayoutComparisonRequest
 from linkbound.domain.layout_recommendation import LayoutRecommendationRequest
 from linkbound.domain.link import Link
 from linkbound.domain.link_comparison import EmulatedLink, LinkComparisonRequest
+from linkbound.domain.measured_range import MeasuredRange
 from linkbound.domain.memory import MemoryFitRequest
 from linkbound.domain.metric import Spread
 from linkbound.domain.paging import Page, PageRequest, UnreadableEntry
@@ -73,6 +74,7 @@ from tests.strategies.engine import (
     engine_requests,
     engine_tables,
     fit_engine_calibration_requests,
+    measured_ranges,
     schedule_requests,
     scheduler_settings,
 )
@@ -140,6 +142,7 @@ OWN: dict[type, Callable[[Fill], Strategy]] = {
     Estimate: estimates,
     FitCalibrationRequest: fit_calibration_requests,
     FitEngineCalibrationRequest: fit_engine_calibration_requests,
+    MeasuredRange: measured_ranges,
     CacheGroup: cache_groups,
     ParameterGroup: parameter_groups,
     ImportModelRequest: import_model_requests,

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from linkbound.domain.engine import (
+    LARGEST_PASS_NUMBER,
     BurstPoint,
     BurstTable,
     EnginePoint,
@@ -16,6 +17,7 @@ from linkbound.domain.engine import (
     SchedulerSettings,
 )
 from linkbound.domain.layout import ParallelLayout
+from linkbound.domain.measured_range import MeasuredRange
 from linkbound.domain.schedule import ScheduleRequest
 from tests.strategies.collectives import times_given
 from tests.strategies.estimator import links
@@ -110,24 +112,44 @@ def requests_in_order(fill: Fill, *, by_time: bool = True) -> Strategy:
     return in_turn if fill is Fill.FULL else in_turn | together.map(tuple)
 
 
+def measured_ranges(_fill: Fill) -> Strategy:
+    ends = st.floats(1e-9, LARGEST_SECONDS)
+    return st.tuples(ends, ends).map(lambda both: MeasuredRange(least=min(both), largest=max(both)))
+
+
 def engine_points(fill: Fill, label: Strategy | None = None) -> Strategy:
     times = st.floats(1e-6, LARGEST_SECONDS)
 
-    def figures(count: int) -> Strategy:
-        each = st.lists(times, min_size=count, max_size=count).map(lambda found: {"ttft_seconds": tuple(sorted(found))})
-        of_all = st.tuples(times, times).map(
-            lambda both: {"mean_ttft_seconds": min(both), "last_ttft_seconds": max(both)}
-        )
-        return each | of_all
+    def around(measured: float) -> MeasuredRange:
+        return MeasuredRange(least=0.5 * measured, largest=min(2 * measured, LARGEST_SECONDS))
 
+    def of_each(found: list[float], *, has_ranges: bool) -> dict[str, Any]:
+        rising = tuple(sorted(found))
+        ranges = {"ttft_range_seconds": tuple(map(around, rising))} if has_ranges else {}
+        return {"ttft_seconds": rising, **ranges}
+
+    def of_all(both: tuple[float, float], *, has_ranges: bool) -> dict[str, Any]:
+        mean, last = sorted(both)
+        ranges = {"mean_ttft_range_seconds": around(mean), "last_ttft_range_seconds": around(last)}
+        return {"mean_ttft_seconds": mean, "last_ttft_seconds": last, **(ranges if has_ranges else {})}
+
+    def speed(found: float, *, has_range: bool) -> dict[str, Any]:
+        ranges = {"output_range_tokens_per_second": around(found)} if has_range else {}
+        return {"output_tokens_per_second": found, **ranges}
+
+    has_ranges = st.just(True) if fill is Fill.FULL else st.booleans()
+
+    def figures(count: int) -> Strategy:
+        each = st.builds(of_each, st.lists(times, min_size=count, max_size=count), has_ranges=has_ranges)
+        return each | st.builds(of_all, st.tuples(times, times), has_ranges=has_ranges)
+
+    speeds = st.builds(speed, st.floats(1e-6, 1e9), has_range=has_ranges)
     return requests_in_order(fill).flatmap(
         lambda requests: st.builds(
-            lambda name, measured, speed: EnginePoint(
-                label=name, requests=requests, output_tokens_per_second=speed, **measured
-            ),
+            lambda name, measured, generated: EnginePoint(label=name, requests=requests, **measured, **generated),
             texts(fill, 16, 1) if label is None else label,
             figures(len(requests)),
-            maybe(fill, st.floats(1e-9, 1e9)),
+            speeds if fill is Fill.FULL else speeds | st.just({}),
         )
     )
 
@@ -185,7 +207,9 @@ def schedule_requests(fill: Fill) -> Strategy:
         **links_and_settings(Fill.FULL),
     )
     bare = st.builds(
-        ScheduleRequest, requests=requests_in_order(fill, by_time=False), scheduler=scheduler_settings(fill)
+        ScheduleRequest,
+        requests=requests_in_order(fill, by_time=False),
+        scheduler=maybe(fill, scheduler_settings(fill)),
     )
     return timed | of_model | bare
 
@@ -199,4 +223,5 @@ def links_and_settings(fill: Fill) -> dict[str, Any]:
         "to_link": links(fill),
         "inner_link": links(fill),
         "to_bursts": maybe(fill, burst_tables(fill)),
+        "start_index": st.integers(1 if fill is Fill.FULL else 0, LARGEST_PASS_NUMBER),
     }

@@ -14,6 +14,7 @@ from linkbound.domain.records import (
     CollectiveResult,
     ListRequestRecordsRequest,
     MetricAggregate,
+    Record,
     RequestRecord,
     TrainingStep,
 )
@@ -74,6 +75,7 @@ def request_records(fill: Fill) -> Strategy:
             send_time_unix_ns=draw(maybe(fill, wholes(fill, 0, INT64[1]))),
             node=draw(texts(fill, 256)),
             boot_id=draw(texts(fill, 64)),
+            writer_id=draw(texts(fill, 128)),
         )
 
     return build()
@@ -127,6 +129,11 @@ RECORDS: dict[type, Callable[[Fill], Strategy]] = {
 }
 
 
+def without_writer(record: Record) -> Record:
+    """A record to append: the append states the writer."""
+    return attrs.evolve(record, writer_id="") if isinstance(record, RequestRecord) else record
+
+
 def append_requests(fill: Fill, *kinds: type) -> Strategy:
     one_kind = [
         st.builds(
@@ -134,7 +141,7 @@ def append_requests(fill: Fill, *kinds: type) -> Strategy:
             run=IDS,
             writer_id=WRITER_IDS,
             sequence_number=st.integers(1, 2**62),
-            records=st.lists(RECORDS[kind](fill), min_size=1, max_size=3).map(tuple),
+            records=st.lists(RECORDS[kind](fill).map(without_writer), min_size=1, max_size=3).map(tuple),
         )
         for kind in kinds or RECORDS
     ]

@@ -6,6 +6,7 @@ that is not needed is an error itself.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import assert_type
 
@@ -29,7 +30,9 @@ from linkbound import (
     RunDetails,
     SampleColumns,
     ScheduleEstimate,
+    SchedulePass,
     SchedulerSettings,
+    ScheduleSummary,
     SeriesDescriptor,
     TrainingStep,
 )
@@ -52,6 +55,7 @@ def blocking(client: EstimatorClient, ingest: IngestClient) -> None:
     asked = [EngineRequest(prompt_tokens=1, output_tokens=1)]
     schedule = client.estimate_schedule(asked, scheduler=SchedulerSettings(max_num_batched_tokens=1))
     assert_type(schedule, ScheduleEstimate)
+    assert_type(client.stream_schedule(asked), Iterator[SchedulePass | ScheduleSummary])
     for calibration in client.list_engine_calibrations():
         assert_type(calibration, EngineCalibration)
     assert_type(ingest.create_run("r"), Run)

@@ -21,7 +21,8 @@ from linkbound.domain.layout import layout_name
 from linkbound.domain.words import counted
 
 if TYPE_CHECKING:
-    from linkbound.domain.engine import EngineCalibration, EngineResidual, EngineTerm
+    from linkbound.client.estimator import EstimatorClient
+    from linkbound.domain.engine import EngineCalibration, EngineResidual, EngineTerm, SchedulerSettings
     from linkbound.domain.link import Link
 
 _LIST_COLUMNS = (
@@ -31,11 +32,14 @@ _LIST_COLUMNS = (
     right("link"),
     right("points"),
     right("terms"),
-    right("off at most, left out"),
+    right("TTFT off at points left out"),
+    right("output speed"),
 )
 _TERM_COLUMNS = (Column("term"), right("time of each"))
 _RESIDUAL_COLUMNS = (Column("point"), Column("figure"), right("measured"), right("fit"), right("fit without the point"))
-_FIELDS = {"file": "FILE", "table": "FILE", "engine_calibration": "--name", "sources": "--source"}
+_STORED_FIELDS = {"engine_calibration": "--name", "sources": "--source"}
+_FILE_FIELDS = {**_STORED_FIELDS, "file": "FILE", "table": "FILE", "table.": "FILE: "}
+_RUN_FIELDS = {**_STORED_FIELDS, **RUN_FIELDS, "table": "--run", "table.": "--run: "}
 
 
 @click.group("engine-calibrations", context_settings={"help_option_names": ["-h", "--help"]})
@@ -78,7 +82,6 @@ def show_engine_calibration(*, engine_calibration: str, reply: Reply) -> None:
     "--source", "sources", multiple=True, metavar="TEXT", help="Where the times in FILE come from. May be repeated."
 )
 @reply_option("estimator")
-@naming({**RUN_FIELDS, **_FIELDS})
 def fit_engine_calibration(
     *, file: Path | None, choice: RunChoice, name: str, sources: tuple[str, ...], reply: Reply
 ) -> None:
@@ -93,18 +96,28 @@ def fit_engine_calibration(
         raise click.UsageError("--source: is of FILE; a run says itself where its times come from")
     with estimator_client(reply.target, reply.data) as estimator:
         if file is not None:
-            from linkbound.importers.engine_table import read_engine_file
-
-            content = read_engine_file(measured_text(file, "FILE"))
-            fit = estimator.fit_engine_calibration(
-                content.table, engine_calibration=name, sources=(*content.sources, *sources)
-            )
+            fit = _fit_of_file(estimator, file, name, sources)
         else:
-            from linkbound.client.calibrate import calibrate_from_run
-
-            with ingest_client(choice.ingest, reply.data) as ingest:
-                fit = calibrate_from_run(estimator, ingest, choice.run, engine_calibration=name, **choice.keywords)
+            fit = _fit_of_run(estimator, choice, name, reply.data)
     _print(fit, reply)
+
+
+@naming(_FILE_FIELDS)
+def _fit_of_file(estimator: EstimatorClient, file: Path, name: str, sources: tuple[str, ...]) -> EngineCalibration:
+    from linkbound.importers.engine_table import read_engine_file
+
+    content = read_engine_file(measured_text(file, "FILE"))
+    return estimator.fit_engine_calibration(
+        content.table, engine_calibration=name, sources=(*content.sources, *sources)
+    )
+
+
+@naming(_RUN_FIELDS)
+def _fit_of_run(estimator: EstimatorClient, choice: RunChoice, name: str, data: str | None) -> EngineCalibration:
+    from linkbound.client.calibrate import calibrate_from_run
+
+    with ingest_client(choice.ingest, data) as ingest:
+        return calibrate_from_run(estimator, ingest, choice.run, engine_calibration=name, **choice.keywords)
 
 
 def _print(calibration: EngineCalibration, reply: Reply) -> None:
@@ -124,7 +137,12 @@ def _print(calibration: EngineCalibration, reply: Reply) -> None:
 
 def _headline(calibration: EngineCalibration) -> str:
     measured = calibration.table
-    off = "" if calibration.interval_fraction is None else f", {_off(calibration)} at points left out"
+    speed = _speed_off(calibration)
+    parts = [
+        *([] if calibration.interval_fraction is None else [f"TTFT off by {_off(calibration)}"]),
+        *([] if speed is None else [f"output speed by up to {text.percent(speed)}"]),
+    ]
+    off = f", {' and '.join(parts)} at points left out" if parts else ""
     return (
         f"{counted(len(calibration.terms), 'term')} from {counted(len(measured.points), 'point')}{off}:"
         f" {_model(calibration)} on {layout_name(measured.layout)}"
@@ -133,7 +151,24 @@ def _headline(calibration: EngineCalibration) -> str:
 
 def _off(calibration: EngineCalibration) -> str:
     fraction = calibration.interval_fraction
-    return "not known" if fraction is None else f"+- {text.percent(fraction)}"
+    return "not known" if fraction is None else f"up to {text.percent(fraction)}"
+
+
+def _speed_off(calibration: EngineCalibration) -> float | None:
+    """The largest error of an output speed at a point left out, by the time of a pass."""
+    from linkbound.domain.engine import EngineMetric
+
+    errors = [
+        abs(one.left_out_error_ratio)
+        for one in calibration.residuals
+        if one.metric is EngineMetric.DECODE_PASS and one.left_out_error_ratio is not None
+    ]
+    return max(errors, default=None)
+
+
+def _speed_cell(calibration: EngineCalibration) -> str:
+    speed = _speed_off(calibration)
+    return "not known" if speed is None else f"up to {text.percent(speed)}"
 
 
 def _model(calibration: EngineCalibration) -> str:
@@ -150,6 +185,7 @@ def _list_cells(calibration: EngineCalibration) -> list[str]:
         f"{len(measured.points)}",
         f"{len(calibration.terms)}",
         _off(calibration),
+        _speed_cell(calibration),
     ]
 
 
@@ -166,15 +202,21 @@ def _details(calibration: EngineCalibration) -> list[tuple[str, str]]:
     if scheduler.max_num_seqs is not None:
         settings.append(f"max_num_seqs {scheduler.max_num_seqs}")
     if scheduler.draft_token_count:
-        settings.append(f"{counted(scheduler.draft_token_count, 'draft token')}")
+        settings.append(f"{counted(scheduler.draft_token_count, 'draft token')}, {_accepted(scheduler)}")
     return [
         ("engine calibration", calibration.engine_calibration_id or "not stored"),
         ("link", _rate(measured.link)),
         ("bursts", "none" if measured.bursts is None else counted(len(measured.bursts.points), "size")),
         ("engine", scheduler.engine or "the newest whose rules are known"),
         ("settings", ", ".join(settings)),
-        ("off at points left out", _off(calibration)),
+        ("TTFT off at points left out", _off(calibration)),
+        ("output speed", _speed_cell(calibration)),
     ]
+
+
+def _accepted(scheduler: SchedulerSettings) -> str:
+    accepted = scheduler.accepted_draft_tokens_per_pass
+    return "not known how many are accepted" if accepted is None else f"{accepted:g} accepted"
 
 
 def _term_cells(term: EngineTerm) -> list[str]:

@@ -12,17 +12,15 @@ from linkbound.cli.failures import naming
 from linkbound.cli.layout_options import within_node_option
 from linkbound.cli.model_choice import ModelChoice, optional_model_option
 from linkbound.cli.options import LINK_HELP, Reply, link_option, reply_option
-from linkbound.cli.output import print_json, print_text
+from linkbound.cli.output import print_text
 from linkbound.cli.params import WHOLE
 from linkbound.cli.schedule_options import SCHEDULE_FIELDS, requests_option, scheduler_option, to_bursts_option
 from linkbound.domain.layout import ParallelLayout
 from linkbound.domain.link import Link
-from linkbound.domain.memory import DEFAULT_MAX_NUM_BATCHED_TOKENS
 
 if TYPE_CHECKING:
     from linkbound.client.estimator import EstimatorClient
     from linkbound.domain.engine import EngineRequest, SchedulerSettings
-    from linkbound.domain.schedule import ScheduleEstimate
 
 
 @click.command()
@@ -60,7 +58,7 @@ def schedule(  # noqa: PLR0913 - one parameter for each option
         raise click.UsageError("--ranks-per-node: needs --tp")
     with estimator_client(reply.target, reply.data) as estimator:
         seen = seen_bursts(to_bursts, estimator) if to_bursts else None
-        answer = estimator.estimate_schedule(
+        entries = estimator.stream_schedule(
             requests,
             scheduler=_scheduler(settings, engine_calibration, estimator),
             arrivals_may_split=arrivals_may_split,
@@ -74,38 +72,26 @@ def schedule(  # noqa: PLR0913 - one parameter for each option
             engine_calibration=engine_calibration,
             calibration=calibration,
         )
-    if reply.as_json:
-        print_json(_as_json(answer))
-    else:
-        from linkbound.cli import schedule_text
+        if reply.as_json:
+            from linkbound.cli.schedule_json import print_schedule_as_json
 
-        print_text(*schedule_text.blocks(answer, requests))
+            print_schedule_as_json(entries)
+        else:
+            from linkbound.cli import schedule_text
+
+            print_text(*schedule_text.blocks(entries, requests))
 
 
 def _scheduler(
     settings: dict[str, Any], engine_calibration: str, estimator: EstimatorClient
 ) -> SchedulerSettings | None:
-    """What was typed, over the settings of the engine calibration; None: these alone."""
+    """What was typed, over the settings of the engine calibration or the default; None: these alone."""
     from attrs import evolve
 
-    from linkbound.domain.engine import SchedulerSettings
+    from linkbound.domain.schedule import DEFAULT_SCHEDULER
 
-    if not engine_calibration:
-        return SchedulerSettings(**{"max_num_batched_tokens": DEFAULT_MAX_NUM_BATCHED_TOKENS, **settings})
     if not settings:
         return None
+    if not engine_calibration:
+        return evolve(DEFAULT_SCHEDULER, **settings)
     return evolve(estimator.get_engine_calibration(engine_calibration).table.scheduler, **settings)
-
-
-def _as_json(answer: ScheduleEstimate) -> dict[str, Any]:
-    """The messages of the answer as one document; each request with the TTFT that is known best."""
-    from linkbound.convert.json import message_to_json
-    from linkbound.convert.schedule import schedule_passes_to_proto, schedule_summary_to_proto
-
-    passes = message_to_json(schedule_passes_to_proto(answer.passes))
-    summary = message_to_json(schedule_summary_to_proto(answer.summary))
-    for request in summary["requests"]:
-        if "ttft" in request:
-            ttft = request["ttft"]
-            request["ttft_seconds"] = ttft.get("calibrated_ttft_seconds", ttft["ttft_seconds"])
-    return {**passes, **summary}

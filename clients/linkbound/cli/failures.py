@@ -41,6 +41,9 @@ _EXIT_CODES: tuple[tuple[type[Error], int], ...] = (
     (DeadlineExceededError, UNREACHABLE),
 )
 
+_SHOWN_VIOLATIONS = 20
+"""Lines of one failure at most: a list may have thousands of entries, all wrong."""
+
 _INDEX = re.compile(r"\[\d+\]")
 _INLINE_CONFIG = re.compile(r"(?:workload\.)?model_config_json[.: ]*(?P<path>.*)", re.DOTALL)
 """A config that `--model` brought as a file, and the path within it."""
@@ -64,12 +67,16 @@ def exit_code_of(error: Error) -> int:
 
 
 def failure_of(error: Error, options: Mapping[str, str] = NO_OPTIONS) -> Failure:
-    """The failure that tells a person about `error`; `options` maps field paths to what the person typed."""
+    """The failure that tells a person about `error`; `options` maps field paths to what the person typed.
+
+    What a path that ends with a dot is mapped to stands before the rest of the paths that begin with it.
+    """
     if isinstance(error, InvalidArgumentError):
         names = {**_COMMON_OPTIONS, **options}
         # Two fields may have come from one option.
-        lines = dict.fromkeys(f"{_typed_name(v.field, names)}: {v.description}" for v in error.field_violations)
-        message = "\n".join(lines)
+        lines = list(dict.fromkeys(f"{_typed_name(v.field, names)}: {v.description}" for v in error.field_violations))
+        rest = [f"and {len(lines) - _SHOWN_VIOLATIONS} more"] if len(lines) > _SHOWN_VIOLATIONS else []
+        message = "\n".join([*lines[:_SHOWN_VIOLATIONS], *rest])
     elif isinstance(error, NotFoundError) and error.resource.type in options:
         typed_as = options[error.resource.type]
         hint = _path_of_that_name(error.resource.name) if typed_as == "--model" else ""
@@ -82,11 +89,18 @@ def failure_of(error: Error, options: Mapping[str, str] = NO_OPTIONS) -> Failure
 
 
 def _typed_name(field: str, names: Mapping[str, str]) -> str:
-    """What the person typed for `field`; an entry of a list came with the option of the list."""
+    """What the person typed for `field`; an entry of a list came with the option of the list.
+
+    With `FILE: ` for `table.`, `table.points[0]` is `FILE: points[0]`.
+    """
     config = _INLINE_CONFIG.fullmatch(field)
     if config is not None:
         return f"--model: {config['path']}" if config["path"] else "--model"
-    return names.get(field) or names.get(_INDEX.sub("", field)) or field
+    exact = names.get(field) or names.get(_INDEX.sub("", field))
+    if exact:
+        return exact
+    file, dot, place = field.partition(".")
+    return names[file + dot] + place if dot and file + dot in names else field
 
 
 def _path_of_that_name(name: str) -> str:

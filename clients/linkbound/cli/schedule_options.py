@@ -11,6 +11,7 @@ import click
 from linkbound.cli.options import Command, link_fields
 from linkbound.cli.params import REAL, SECONDS_LIST, TOKENS, TOKENS_LIST, WHOLE, WHOLE_LIST
 from linkbound.domain.memory import DEFAULT_MAX_NUM_BATCHED_TOKENS
+from linkbound.domain.words import counted
 
 if TYPE_CHECKING:
     from linkbound.domain.engine import EngineRequest
@@ -27,14 +28,6 @@ _SCHEDULER_OPTIONS = {
     "accepted_draft_tokens_per_pass": "--accepted",
 }
 
-_BURST_FIELDS = (
-    "",
-    ".points",
-    *(f".points.{name}" for name in ("message_bytes", "least_bits_per_second", "largest_bits_per_second")),
-    ".least_header_ratio",
-    ".largest_header_ratio",
-)
-
 SCHEDULE_FIELDS = {
     **{f"scheduler.{name}": option for name, option in _SCHEDULER_OPTIONS.items()},
     "scheduler": "--engine-calibration",
@@ -50,7 +43,8 @@ SCHEDULE_FIELDS = {
     "link": "--link",
     "to_link": "--to-link",
     "inner_link": "--inner-link",
-    **{f"to_bursts{field}": "--to-bursts" for field in _BURST_FIELDS},
+    "to_bursts": "--to-bursts",
+    "to_bursts.": "--to-bursts: bursts.",
     **link_fields("link"),
     **link_fields("to_link", "to-"),
     **link_fields("inner_link", "inner-"),
@@ -120,7 +114,7 @@ def _of_each(values: Sequence[Any] | None, count: int, option: str) -> Sequence[
     if values is None:
         return (None,) * count
     if len(values) != count:
-        raise click.UsageError(f"{option}: {len(values)} values are not those of {count} prompts")
+        raise click.UsageError(f"{option}: {counted(len(values), 'value')} for {counted(count, 'prompt')}")
     return values
 
 

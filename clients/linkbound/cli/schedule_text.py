@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from attrs import frozen
 
@@ -11,7 +11,7 @@ from linkbound.cli.table import Column, pairs, right, table
 from linkbound.domain.engine import EngineRequest
 from linkbound.domain.estimate import Estimate
 from linkbound.domain.layout import layout_name
-from linkbound.domain.schedule import RequestTimes, ScheduleEstimate, SchedulePass, ScheduleSummary, TtftEstimates
+from linkbound.domain.schedule import RequestTimes, SchedulePass, ScheduleSummary, TtftEstimates
 from linkbound.domain.words import counted
 
 _SHOWN_ROWS = 48
@@ -35,21 +35,40 @@ class _Stretch:
         return f"{self.first}" if last == self.first else f"{self.first} to {last}"
 
 
-def blocks(answer: ScheduleEstimate, requests: Sequence[EngineRequest]) -> Iterator[str]:
-    """The blocks of text of an answer to `requests`."""
-    stretches = list(_stretches(answer.passes))
-    yield _headline(answer.summary)
-    yield _request_table(answer.summary, requests)
-    yield _chart(stretches, answer.summary, requests)
+@frozen(kw_only=True)
+class _Stretches:
+    """The stretches that are shown, how many there are, and which times any of them has."""
+
+    shown: tuple[_Stretch, ...]
+    count: int
+    has_network: bool
+    has_seconds: bool
+
+
+def blocks(entries: Iterable[SchedulePass | ScheduleSummary], requests: Sequence[EngineRequest]) -> Iterator[str]:
+    """The blocks of text of an answer to `requests`; of the passes, no more are kept than are shown."""
+    stretches, summary = _read(entries)
+    yield _headline(summary)
+    yield _request_table(summary, requests)
+    yield _chart(stretches, summary, requests)
     yield _pass_table(stretches)
-    yield pairs(_details(answer.summary))
+    yield pairs(_details(summary))
 
 
-def _stretches(passes: Sequence[SchedulePass]) -> Iterator[_Stretch]:
+def _read(entries: Iterable[SchedulePass | ScheduleSummary]) -> tuple[_Stretches, ScheduleSummary]:
+    shown: list[_Stretch] = []
     first = 0
-    for shown in passes:
-        yield _Stretch(first=first, shown=shown)
-        first += shown.repeat
+    has_network = has_seconds = False
+    for count, entry in enumerate(entries):
+        if isinstance(entry, ScheduleSummary):
+            found = _Stretches(shown=tuple(shown), count=count, has_network=has_network, has_seconds=has_seconds)
+            return found, entry
+        if count < _SHOWN_ROWS:
+            shown.append(_Stretch(first=first, shown=entry))
+        first += entry.repeat
+        has_network = has_network or entry.network_seconds is not None
+        has_seconds = has_seconds or entry.seconds is not None
+    raise ValueError("a schedule without its summary")
 
 
 def _headline(summary: ScheduleSummary) -> str:
@@ -122,13 +141,12 @@ def _speed(one: RequestTimes) -> str:
     return "" if speed is None else text.expectation(speed, text.tokens_per_second)
 
 
-def _chart(stretches: Sequence[_Stretch], summary: ScheduleSummary, requests: Sequence[EngineRequest]) -> str:
+def _chart(stretches: _Stretches, summary: ScheduleSummary, requests: Sequence[EngineRequest]) -> str:
     """Who is in which pass: a line for each request, a column for each stretch of equal passes."""
-    shown = stretches[:_SHOWN_ROWS]
-    taking = [{share.request for share in stretch.shown.scheduled} for stretch in shown]
-    more = " ..." if len(stretches) > len(shown) else ""
+    taking = [{share.request for share in stretch.shown.scheduled} for stretch in stretches.shown]
+    more = " ..." if stretches.count > len(stretches.shown) else ""
     lines = [
-        (f"request {one.request}", "".join(_marks(one, requests[one.request], shown, taking)) + more)
+        (f"request {one.request}", "".join(_marks(one, requests[one.request], stretches.shown, taking)) + more)
         for one in summary.requests[:_SHOWN_ROWS]
     ]
     return _with_note(f"{_LEGEND}\n{pairs(lines)}", len(summary.requests), "request")
@@ -147,22 +165,19 @@ def _marks(
             yield _WAITS if is_there else _IS_GONE
 
 
-def _pass_table(stretches: Sequence[_Stretch]) -> str:
-    shown = stretches[:_SHOWN_ROWS]
-    has_network = any(stretch.shown.network_seconds is not None for stretch in stretches)
-    has_seconds = any(stretch.shown.seconds is not None for stretch in stretches)
+def _pass_table(stretches: _Stretches) -> str:
     columns = [right("passes"), right("times"), right("tokens")]
-    columns += [right("links busy, each")] if has_network else []
-    columns += [right("all together")] if has_seconds else []
+    columns += [right("links busy, each")] if stretches.has_network else []
+    columns += [right("all together")] if stretches.has_seconds else []
     columns.append(Column("request:tokens"))
     rows = []
-    for stretch in shown:
+    for stretch in stretches.shown:
         one = stretch.shown
         row = [stretch.numbers, f"{one.repeat}", f"{sum(share.tokens for share in one.scheduled):,}"]
-        row += [_time(one.network_seconds)] if has_network else []
-        row += [_time(one.seconds)] if has_seconds else []
+        row += [_time(one.network_seconds)] if stretches.has_network else []
+        row += [_time(one.seconds)] if stretches.has_seconds else []
         rows.append([*row, _shares(one)])
-    return _with_note(table(columns, rows), len(stretches), "row")
+    return _with_note(table(columns, rows), stretches.count, "row")
 
 
 def _time(estimate: Estimate | None) -> str:

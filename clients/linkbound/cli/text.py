@@ -176,8 +176,12 @@ def _decimals(value: float, count: int) -> str:
     return f"{value:,.{count}f}" if value == 0 or abs(value) >= 10.0**-count / 2 else f"{value:.2g}"
 
 
+_NOTHING = 1e-9
+"""A share below which only rounding is left of it."""
+
+
 def _percent(fraction: float, sign: str) -> str:
-    if not fraction:
+    if abs(fraction) < _NOTHING:
         return "0 %"
     percent = fraction * 100
     return f"{percent:{sign}.1f} %" if abs(percent) >= 0.05 else f"{percent:{sign}.1g} %"

@@ -14,7 +14,7 @@ from linkbound.client.backend import AsyncBackend, ChannelOptions, Connection
 from linkbound.client.closing import Closing, closed_error
 from linkbound.client.operations import Operation
 from linkbound.client.options import UNSET, Timeout, TlsFiles, resolve_timeout_seconds
-from linkbound.client.question import Listing, Question, Sweep, answer_name, described
+from linkbound.client.question import Listing, Question, ScheduleQuestion, Sweep, answer_name, described
 from linkbound.client.target import LOCAL, TargetKind, parse_target
 from linkbound.domain.paging import UnreadableEntryWarning
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     import grpc
 
+    from linkbound.domain.schedule import ScheduleEstimate, SchedulePass, ScheduleSummary
     from linkbound.domain.sweep import SweepColumns
 
 RequestT = TypeVar("RequestT")
@@ -119,6 +120,14 @@ class AsyncClient(ABC):
         deadline_seconds = resolve_timeout_seconds(sweep.timeout_seconds, self._timeout_seconds, default_seconds=None)
         return swept_async(self._backend, sweep.request, deadline_seconds)
 
+    def _schedule(self, schedule: ScheduleQuestion) -> AsyncIterator[SchedulePass | ScheduleSummary]:
+        from linkbound.client.schedules import scheduled_async
+
+        deadline_seconds = resolve_timeout_seconds(
+            schedule.timeout_seconds, self._timeout_seconds, default_seconds=None
+        )
+        return scheduled_async(self._backend, schedule.request, deadline_seconds)
+
     async def _call(
         self, operation: Operation[RequestT, ResultT], request: RequestT, timeout_seconds: Timeout
     ) -> ResultT:
@@ -155,3 +164,29 @@ def sweeps(asked: Callable[P, Sweep]) -> Callable[Concatenate[AsyncClient, P], A
         return self._sweep(asked(*args, **keywords))
 
     return described(method, asked, "AsyncIterator[SweepColumns]")
+
+
+def schedules(
+    asked: Callable[P, ScheduleQuestion],
+) -> Callable[Concatenate[AsyncClient, P], AsyncIterator[SchedulePass | ScheduleSummary]]:
+    """The method that yields the passes of a schedule, then its summary."""
+
+    def method(
+        self: AsyncClient, /, *args: P.args, **keywords: P.kwargs
+    ) -> AsyncIterator[SchedulePass | ScheduleSummary]:
+        return self._schedule(asked(*args, **keywords))
+
+    return described(method, asked, "AsyncIterator[SchedulePass | ScheduleSummary]")
+
+
+def whole_schedules(
+    asked: Callable[P, ScheduleQuestion],
+) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, ScheduleEstimate]]:
+    """The method that returns a schedule as a whole."""
+
+    async def method(self: AsyncClient, /, *args: P.args, **keywords: P.kwargs) -> ScheduleEstimate:
+        from linkbound.client.schedules import whole_schedule
+
+        return whole_schedule([entry async for entry in self._schedule(asked(*args, **keywords))])
+
+    return described(method, asked, "ScheduleEstimate")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkbound.client.aio_base import AsyncClient, asks, lists, sweeps
+from linkbound.client.aio_base import AsyncClient, asks, lists, schedules, sweeps, whole_schedules
 from linkbound.client.backend import AsyncBackend, Connection
 from linkbound.client.estimator_questions import bulk, catalog, estimates, layouts, planning, schedule
 
@@ -47,7 +47,8 @@ class AsyncEstimatorClient(AsyncClient):
     project_tp_sizes = asks(layouts.project_tp_sizes)
     check_memory_fit = asks(layouts.check_memory_fit)
 
-    estimate_schedule = asks(schedule.estimate_schedule)
+    estimate_schedule = whole_schedules(schedule.estimate_schedule)
+    stream_schedule = schedules(schedule.stream_schedule)
 
     batch_estimate = asks(bulk.batch_estimate)
     stream_sweep = sweeps(bulk.stream_sweep)

@@ -14,6 +14,7 @@ from linkbound.domain.errors import InvalidArgumentError, Violation
 
 if TYPE_CHECKING:
     from linkbound.client.sample_stream import SampleConnector
+    from linkbound.domain.schedule import SchedulePart, ScheduleRequest
     from linkbound.domain.sweep import SweepColumns, SweepRequest
 
 RequestT = TypeVar("RequestT")
@@ -55,6 +56,10 @@ class Backend(Protocol):
         """The stretches of points of one stream, which may break; for the estimator."""
         ...
 
+    def schedule(self, request: ScheduleRequest, timeout_seconds: float | None) -> Generator[SchedulePart, None, None]:
+        """The parts of a schedule of one stream, which may break; for the estimator."""
+        ...
+
     def sample_connector(self) -> SampleConnector:
         """What opens sample streams; to be used on one event loop."""
         ...
@@ -79,6 +84,10 @@ class AsyncBackend(Protocol):
 
     def sweep(self, request: SweepRequest, timeout_seconds: float | None) -> AsyncGenerator[SweepColumns, None]:
         """The stretches of points of one stream, which may break; for the estimator."""
+        ...
+
+    def schedule(self, request: ScheduleRequest, timeout_seconds: float | None) -> AsyncGenerator[SchedulePart, None]:
+        """The parts of a schedule of one stream, which may break; for the estimator."""
         ...
 
     def sample_connector(self) -> SampleConnector:

@@ -14,7 +14,7 @@ from linkbound.client.backend import Backend, ChannelOptions, Connection
 from linkbound.client.closing import Closing, closed_error
 from linkbound.client.operations import Operation
 from linkbound.client.options import UNSET, Timeout, TlsFiles, resolve_timeout_seconds
-from linkbound.client.question import Listing, Question, Sweep, answer_name, described
+from linkbound.client.question import Listing, Question, ScheduleQuestion, Sweep, answer_name, described
 from linkbound.client.target import LOCAL, TargetKind, parse_target
 from linkbound.domain.paging import UnreadableEntryWarning
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     import grpc
 
+    from linkbound.domain.schedule import ScheduleEstimate, SchedulePass, ScheduleSummary
     from linkbound.domain.sweep import SweepColumns
 
 RequestT = TypeVar("RequestT")
@@ -118,6 +119,14 @@ class Client(ABC):
         deadline_seconds = resolve_timeout_seconds(sweep.timeout_seconds, self._timeout_seconds, default_seconds=None)
         return swept(self._backend, sweep.request, deadline_seconds)
 
+    def _schedule(self, schedule: ScheduleQuestion) -> Iterator[SchedulePass | ScheduleSummary]:
+        from linkbound.client.schedules import scheduled
+
+        deadline_seconds = resolve_timeout_seconds(
+            schedule.timeout_seconds, self._timeout_seconds, default_seconds=None
+        )
+        return scheduled(self._backend, schedule.request, deadline_seconds)
+
     def _call(self, operation: Operation[RequestT, ResultT], request: RequestT, timeout_seconds: Timeout) -> ResultT:
         deadline_seconds = resolve_timeout_seconds(
             timeout_seconds, self._timeout_seconds, default_seconds=operation.call_class.deadline_seconds
@@ -150,3 +159,25 @@ def sweeps(asked: Callable[P, Sweep]) -> Callable[Concatenate[Client, P], Iterat
         return self._sweep(asked(*args, **keywords))
 
     return described(method, asked, "Iterator[SweepColumns]")
+
+
+def schedules(
+    asked: Callable[P, ScheduleQuestion],
+) -> Callable[Concatenate[Client, P], Iterator[SchedulePass | ScheduleSummary]]:
+    """The method that yields the passes of a schedule, then its summary."""
+
+    def method(self: Client, /, *args: P.args, **keywords: P.kwargs) -> Iterator[SchedulePass | ScheduleSummary]:
+        return self._schedule(asked(*args, **keywords))
+
+    return described(method, asked, "Iterator[SchedulePass | ScheduleSummary]")
+
+
+def whole_schedules(asked: Callable[P, ScheduleQuestion]) -> Callable[Concatenate[Client, P], ScheduleEstimate]:
+    """The method that returns a schedule as a whole."""
+
+    def method(self: Client, /, *args: P.args, **keywords: P.kwargs) -> ScheduleEstimate:
+        from linkbound.client.schedules import whole_schedule
+
+        return whole_schedule(self._schedule(asked(*args, **keywords)))
+
+    return described(method, asked, "ScheduleEstimate")

@@ -276,8 +276,10 @@ def _point_words(measured: SubjectPoint, records: Sequence[RequestRecord]) -> st
     sent = [record.send_time_unix_ns for record in counting if record.send_time_unix_ns is not None]
     of_each = counted(len(counting) // len(kept), "request")
     hosts = f" from {', '.join(nodes)}" if nodes else ""
+    writers = sorted({record.writer_id for record in counting if record.writer_id})
+    by = f", appended by {', '.join(writers)}" if writers else ""
     since = f", sent from {_time_words(datetime.fromtimestamp(min(sent) / NS_PER_SECOND, UTC))}" if sent else ""
     return (
         f"{measured.subject}: medians of {'round' if len(kept) == 1 else 'rounds'} {rounds}, {of_each} each"
-        f"{hosts}{since}"
+        f"{hosts}{since}{by}"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkbound.client.backend import Backend, Connection
-from linkbound.client.base import Client, asks, lists, sweeps
+from linkbound.client.base import Client, asks, lists, schedules, sweeps, whole_schedules
 from linkbound.client.estimator_questions import bulk, catalog, estimates, layouts, planning, schedule
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ class EstimatorClient(Client):
     project_tp_sizes = asks(layouts.project_tp_sizes)
     check_memory_fit = asks(layouts.check_memory_fit)
 
-    estimate_schedule = asks(schedule.estimate_schedule)
+    estimate_schedule = whole_schedules(schedule.estimate_schedule)
+    stream_schedule = schedules(schedule.stream_schedule)
 
     batch_estimate = asks(bulk.batch_estimate)
     stream_sweep = sweeps(bulk.stream_sweep)

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from linkbound.domain.records import AppendRequest, ListRequestRecordsRequest, RequestRecord
     from linkbound.domain.run import CreateRunRequest, Run, RunDetails, RunRequest, RunRowCounts, SealRunRequest
     from linkbound.domain.run_comparison import RunComparison
-    from linkbound.domain.schedule import ScheduleEstimate, ScheduleRequest
     from linkbound.domain.sizing import ClusterSizing, SizeClusterRequest
     from linkbound.domain.tp_projection import TpProjection, TpProjectionRequest
     from linkbound.domain.training import TrainingStepEstimate, TrainingStepRequest
@@ -84,7 +83,6 @@ CHECK_MEMORY_FIT: Operation[MemoryFitRequest, MemoryFit] = Operation("check_memo
 FIND_SLOWEST_LINK: Operation[SlowestLinkRequest, SlowestLink] = Operation("find_slowest_link", COMPUTE)
 SIZE_CLUSTER: Operation[SizeClusterRequest, ClusterSizing] = Operation("size_cluster", COMPUTE)
 CHECK_PLAN: Operation[PlanRequest, PlanCheck] = Operation("check_plan", COMPUTE)
-ESTIMATE_SCHEDULE: Operation[ScheduleRequest, ScheduleEstimate] = Operation("estimate_schedule", BATCH)
 BATCH_ESTIMATE: Operation[BatchRequest, BatchEstimate] = Operation("batch_estimate", BATCH)
 LIST_MODELS: Operation[PageRequest, Page[Model]] = Operation("list_models", READ)
 GET_MODEL: Operation[str, Model] = Operation("get_model", READ)

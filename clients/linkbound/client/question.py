@@ -1,8 +1,8 @@
 """What a client asks of a service, before anybody waits for an answer.
 
 Each question is a function, written once: its keywords, its words and the request that it makes of them. The bases of
-the clients turn it into a method with `asks`, `lists` and `sweeps`; blocking and asyncio differ in nothing but how they
-wait.
+the clients turn it into a method with `asks`, `lists`, `sweeps`, `schedules` and `whole_schedules`; blocking and
+asyncio differ in nothing but how they wait.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from linkbound.domain.paging import PageRequest
 
 if TYPE_CHECKING:
     from linkbound.domain.paging import Page
+    from linkbound.domain.schedule import ScheduleRequest
     from linkbound.domain.sweep import SweepRequest
 
 RequestT = TypeVar("RequestT")
@@ -56,6 +57,14 @@ class Sweep:
     """Every point of a sweep, over as many streams as it takes; the timeout is that of the whole sweep."""
 
     request: SweepRequest
+    timeout_seconds: Timeout
+
+
+@frozen
+class ScheduleQuestion:
+    """Every pass of requests, over as many streams as it takes; the timeout is that of the whole schedule."""
+
+    request: ScheduleRequest
     timeout_seconds: Timeout
 
 

@@ -3,8 +3,9 @@
 Requests of a round run together, so a round counts as a whole or not at all: where one of its requests failed, or was
 shorter than in other rounds, the passes of all the others were different ones too.
 
-Each figure is the median over the rounds. Rounds are few, and something else that takes the machine in one of them adds
-to its times and never takes from them: a mean would move with that round, a median of three does not.
+Each figure is the median over the rounds, beside it their range where there are several. Rounds are few, and something
+else that takes the machine in one of them adds to its times and never takes from them: a mean would move with that
+round, a median of three does not.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from statistics import fmean, median
 from attrs import field, frozen
 
 from linkbound.domain.engine import EnginePoint, EngineRequest
+from linkbound.domain.measured_range import MeasuredRange
 from linkbound.domain.records import RequestRecord
 from linkbound.domain.words import counted
 
@@ -139,14 +141,18 @@ def _point(subject: str, shape: Shape, rounds: Sequence[_Round]) -> EnginePoint:
     arrivals: Sequence[float | None] = [None] * len(shape)
     if all(each.knows_sends for each in rounds):
         arrivals = _medians([_arrival_seconds(each) for each in rounds])
+    ttft_seconds, speeds = [_sorted_ttft_seconds(each) for each in rounds], _mean_speeds(rounds)
+    is_repeated = len(rounds) > 1
     return EnginePoint(
         label=subject,
         requests=tuple(
             EngineRequest(prompt_tokens=prompt_tokens, output_tokens=output_tokens, arrival_seconds=arrival)
             for (prompt_tokens, output_tokens), arrival in zip(shape, arrivals, strict=True)
         ),
-        ttft_seconds=_medians([_sorted_ttft_seconds(each) for each in rounds]),
-        output_tokens_per_second=_median_speed(rounds),
+        ttft_seconds=_medians(ttft_seconds),
+        ttft_range_seconds=tuple(_range(column) for column in zip(*ttft_seconds, strict=True)) if is_repeated else (),
+        output_tokens_per_second=median(speeds) if speeds else None,
+        output_range_tokens_per_second=_range(speeds) if len(speeds) > 1 else None,
     )
 
 
@@ -165,11 +171,14 @@ def _sorted_ttft_seconds(measured: _Round) -> list[float]:
     return sorted(record.ttft_ns / NS_PER_SECOND for record in measured.records if record.ttft_ns is not None)
 
 
-def _median_speed(rounds: Sequence[_Round]) -> float | None:
-    """Median over the rounds of the mean over the requests, of rounds in which each request has a speed."""
+def _range(values: Sequence[float]) -> MeasuredRange:
+    return MeasuredRange(least=min(values), largest=max(values))
+
+
+def _mean_speeds(rounds: Sequence[_Round]) -> list[float]:
+    """The mean over the requests, of each round in which every request has a speed."""
     speeds = [list(_speeds(each)) for each in rounds]
-    means = [fmean(found) for each, found in zip(rounds, speeds, strict=True) if len(found) == len(each.records)]
-    return median(means) if means else None
+    return [fmean(found) for each, found in zip(rounds, speeds, strict=True) if len(found) == len(each.records)]
 
 
 def _speeds(measured: _Round) -> Iterator[float]:

@@ -7,10 +7,13 @@ every field without presence printed, and no NaN or Infinity. An absent optional
 from __future__ import annotations
 
 import base64
+import functools
 import math
+from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -19,10 +22,15 @@ from linkbound.domain.errors import InternalError
 if TYPE_CHECKING:
     from google._upb import _message
 
+    AnyDescriptor: TypeAlias = Descriptor | _message.Descriptor
     AnyFieldDescriptor: TypeAlias = FieldDescriptor | _message.FieldDescriptor
 
 JsonValue: TypeAlias = Any
 """A value that the standard `json` module writes."""
+
+_Writer: TypeAlias = Callable[[Any], JsonValue]
+
+_FLOATS = (FieldDescriptor.TYPE_DOUBLE, FieldDescriptor.TYPE_FLOAT)
 
 
 def message_to_json(message: Message) -> dict[str, JsonValue]:
@@ -30,42 +38,89 @@ def message_to_json(message: Message) -> dict[str, JsonValue]:
 
     Raises InternalError (NOT_A_JSON_NUMBER) for NaN and infinities, for which JSON has no number.
     """
-    return {
-        field.name: _field_to_json(field, getattr(message, field.name))
-        for field in message.DESCRIPTOR.fields
-        if not field.has_presence or message.HasField(field.name)
-    }
+    written: dict[str, JsonValue] = _message_writer(message.DESCRIPTOR)(message)
+    return written
 
 
-def _field_to_json(field: AnyFieldDescriptor, content: Any) -> JsonValue:
-    entry = field.message_type
-    if entry is not None and entry.GetOptions().map_entry:
-        value_field = entry.fields_by_name["value"]
-        return {_map_key(key): _value_to_json(value_field, content[key]) for key in sorted(content)}
-    if field.is_repeated:
-        return [_value_to_json(field, item) for item in content]
-    return _value_to_json(field, content)
+# An answer may have millions of messages of a few kinds: what a kind needs is found out once, when there is one of it,
+# since a kind may hold itself.
+@functools.cache
+def _message_writer(kind: AnyDescriptor) -> _Writer:
+    """What makes an object of a message of that kind."""
+    if _is_timestamp(kind):
+        return Timestamp.ToJsonString
+    fields = [(field.name, field.has_presence, _field_writer(field)) for field in kind.fields]
+
+    def write_message(message: Message) -> dict[str, JsonValue]:
+        written = {}
+        for name, has_presence, write in fields:
+            if not has_presence or message.HasField(name):
+                content = getattr(message, name)
+                written[name] = content if write is None else write(content)
+        return written
+
+    return write_message
 
 
-def _value_to_json(field: AnyFieldDescriptor, value: Any) -> JsonValue:
-    if field.enum_type is not None:
-        known = field.enum_type.values_by_number.get(value)
-        return value if known is None else known.name
-    match value:
-        case Timestamp():
-            return value.ToJsonString()
-        case Message():
-            return message_to_json(value)
-        case bytes():
-            return base64.b64encode(value).decode("ascii")
-        case float() if not math.isfinite(value):
-            raise InternalError(
-                f"{field.full_name} is {value}, which JSON cannot hold",
-                reason="NOT_A_JSON_NUMBER",
-                metadata={"field": field.full_name},
-            )
-        case _:
-            return value
+@functools.cache
+def _list_writer(kind: AnyDescriptor) -> _Writer:
+    """What makes objects of messages of that kind, by the shortest way where their fields are written as they are."""
+    names = tuple(field.name for field in kind.fields)
+    is_plain = all(not field.has_presence and _field_writer(field) is None for field in kind.fields)
+    if is_plain and len(names) > 1 and not _is_timestamp(kind):
+        values_of = attrgetter(*names)
+        return lambda content: [dict(zip(names, values, strict=False)) for values in map(values_of, content)]
+    write = _message_writer(kind)
+    return lambda content: list(map(write, content))
+
+
+def _is_timestamp(kind: AnyDescriptor) -> bool:
+    return kind.full_name == Timestamp.DESCRIPTOR.full_name
+
+
+def _field_writer(field: AnyFieldDescriptor) -> _Writer | None:
+    """What writes the content of a field; None where it is written as it is."""
+    kind = field.message_type
+    if kind is None:
+        write = _scalar_writer(field)
+        if not field.is_repeated:
+            return write
+        return list if write is None else lambda content: [write(value) for value in content]
+    if kind.GetOptions().map_entry:
+        write_value = _field_writer(kind.fields_by_name["value"]) or _as_it_is
+        return lambda content: {_map_key(key): write_value(content[key]) for key in sorted(content)}
+
+    writer_of = _list_writer if field.is_repeated else _message_writer
+
+    def write_messages(content: Message | Iterable[Message]) -> JsonValue:
+        return writer_of(kind)(content)
+
+    return write_messages
+
+
+def _scalar_writer(field: AnyFieldDescriptor) -> _Writer | None:
+    """What writes one number or text of a field; None where it is written as it is."""
+    choices = field.enum_type
+    if choices is not None:
+        names = {number: known.name for number, known in choices.values_by_number.items()}
+        return lambda number: names.get(number, number)
+    if field.type == FieldDescriptor.TYPE_BYTES:
+        return lambda content: base64.b64encode(content).decode("ascii")
+    if field.type in _FLOATS:
+        return functools.partial(_finite, field.full_name)
+    return None
+
+
+def _finite(name: str, number: float) -> float:
+    if math.isfinite(number):
+        return number
+    raise InternalError(
+        f"{name} is {number}, which JSON cannot hold", reason="NOT_A_JSON_NUMBER", metadata={"field": name}
+    )
+
+
+def _as_it_is(value: JsonValue) -> JsonValue:
+    return value
 
 
 def _map_key(key: object) -> str:

@@ -23,6 +23,7 @@ def request_record_to_proto(value: RequestRecord) -> records_pb2.RequestRecord:
         send_time_unix_ns=value.send_time_unix_ns,
         node=value.node,
         boot_id=value.boot_id,
+        writer_id=value.writer_id,
     )
 
 
@@ -41,6 +42,7 @@ def request_record_from_proto(message: records_pb2.RequestRecord) -> RequestReco
         send_time_unix_ns=message.send_time_unix_ns if message.HasField("send_time_unix_ns") else None,
         node=message.node,
         boot_id=message.boot_id,
+        writer_id=message.writer_id,
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 from linkbound.convert.calibration import collective_table_from_proto, collective_table_to_proto
 from linkbound.convert.engine import (
     burst_table_from_proto,
@@ -26,20 +24,14 @@ from linkbound.domain.names import CALIBRATIONS, ENGINE_CALIBRATIONS, MODELS, re
 from linkbound.domain.schedule import (
     PassShare,
     RequestTimes,
-    SchedulePart,
+    ScheduledRequests,
     SchedulePass,
+    SchedulePasses,
     ScheduleRequest,
     ScheduleSummary,
     TtftEstimates,
 )
 from linkbound.estimator.v1 import schedule_pb2
-
-LARGEST_SHARE_COUNT_OF_MESSAGE = 50_000
-"""Shares of the passes of one message at most, a pass counting as `SHARES_OF_PASS` of them beside its own.
-
-A share takes at most 13 bytes, a pass without its shares at most 150: below 0.7 MB, where clients take 4 MiB or more.
-"""
-SHARES_OF_PASS = 12
 
 
 def schedule_request_to_proto(value: ScheduleRequest) -> schedule_pb2.EstimateScheduleRequest:
@@ -60,6 +52,7 @@ def schedule_request_to_proto(value: ScheduleRequest) -> schedule_pb2.EstimateSc
         collective_table=maybe(collective_table_to_proto, value.collective_table),
         engine_calibration=resource_name(ENGINE_CALIBRATIONS, engine_calibration) if engine_calibration else "",
         engine_table=maybe(engine_table_to_proto, value.engine_table),
+        start_index=value.start_index,
     )
 
 
@@ -82,6 +75,7 @@ def schedule_request_from_proto(message: schedule_pb2.EstimateScheduleRequest) -
         ),
         engine_calibration=resource_id(ENGINE_CALIBRATIONS, message.engine_calibration),
         engine_table=engine_table_from_proto(message.engine_table) if message.HasField("engine_table") else None,
+        start_index=message.start_index,
     )
 
 
@@ -122,17 +116,21 @@ def schedule_pass_from_proto(message: schedule_pb2.SchedulePass) -> SchedulePass
     )
 
 
-def schedule_passes_to_proto(value: tuple[SchedulePass, ...]) -> schedule_pb2.SchedulePasses:
+def schedule_passes_to_proto(value: SchedulePasses) -> schedule_pb2.SchedulePasses:
     """A stretch of passes as a message."""
-    message = schedule_pb2.SchedulePasses()
-    for one in value:
+    message = schedule_pb2.SchedulePasses(start_index=value.start_index, estimator_version=value.estimator_version)
+    for one in value.passes:
         _write_pass(one, message.passes.add())
     return message
 
 
-def schedule_passes_from_proto(message: schedule_pb2.SchedulePasses) -> tuple[SchedulePass, ...]:
+def schedule_passes_from_proto(message: schedule_pb2.SchedulePasses) -> SchedulePasses:
     """A stretch of passes from its message."""
-    return each(schedule_pass_from_proto, message.passes)
+    return SchedulePasses(
+        start_index=message.start_index,
+        passes=each(schedule_pass_from_proto, message.passes),
+        estimator_version=message.estimator_version,
+    )
 
 
 def ttft_estimates_to_proto(value: TtftEstimates) -> schedule_pb2.TtftEstimates:
@@ -208,6 +206,19 @@ def request_times_from_proto(message: schedule_pb2.RequestTimes) -> RequestTimes
     )
 
 
+def scheduled_requests_to_proto(value: ScheduledRequests) -> schedule_pb2.ScheduledRequests:
+    """A stretch of requests as a message."""
+    message = schedule_pb2.ScheduledRequests()
+    for one in value.requests:
+        _write_request(one, message.requests.add())
+    return message
+
+
+def scheduled_requests_from_proto(message: schedule_pb2.ScheduledRequests) -> ScheduledRequests:
+    """A stretch of requests from its message."""
+    return ScheduledRequests(requests=each(request_times_from_proto, message.requests))
+
+
 def schedule_summary_to_proto(value: ScheduleSummary) -> schedule_pb2.ScheduleSummary:
     """What follows from passes as a message."""
     message = schedule_pb2.ScheduleSummary(
@@ -248,34 +259,3 @@ def schedule_summary_from_proto(message: schedule_pb2.ScheduleSummary) -> Schedu
         assumptions=tuple(message.assumptions),
         estimator_version=message.estimator_version,
     )
-
-
-def schedule_part_to_proto(value: SchedulePart) -> schedule_pb2.EstimateScheduleResponse:
-    """A part of an answer as a message."""
-    if isinstance(value, ScheduleSummary):
-        return schedule_pb2.EstimateScheduleResponse(summary=schedule_summary_to_proto(value))
-    return schedule_pb2.EstimateScheduleResponse(passes=schedule_passes_to_proto(value))
-
-
-def schedule_part_from_proto(message: schedule_pb2.EstimateScheduleResponse) -> SchedulePart:
-    """A part of an answer from its message; what a later version may add is no passes."""
-    if message.HasField("summary"):
-        return schedule_summary_from_proto(message.summary)
-    return schedule_passes_from_proto(message.passes)
-
-
-def bounded_parts(parts: Iterable[SchedulePass | ScheduleSummary]) -> Iterator[SchedulePart]:
-    """An answer that comes one by one, as many passes at a time as one message may hold."""
-    stretch: list[SchedulePass] = []
-    share_count = 0
-    for part in parts:
-        size = SHARES_OF_PASS + (0 if isinstance(part, ScheduleSummary) else len(part.scheduled))
-        if stretch and (isinstance(part, ScheduleSummary) or share_count + size > LARGEST_SHARE_COUNT_OF_MESSAGE):
-            yield tuple(stretch)
-            stretch.clear()
-            share_count = 0
-        if isinstance(part, ScheduleSummary):
-            yield part
-        else:
-            stretch.append(part)
-            share_count += size

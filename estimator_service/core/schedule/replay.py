@@ -13,6 +13,7 @@ from estimator_service.core.schedule.passes import Pass, PassSeconds, ShareKind
 from estimator_service.core.schedule.requests import Live
 from estimator_service.core.schedule.skipping import largest_that, repeat_count
 from estimator_service.core.schedule.violations import outgrown, replay_violations
+from estimator_service.core.wanted import check_wanted
 from linkbound.domain.engine import EngineRequest, SchedulerSettings
 from linkbound.domain.errors import InvalidArgumentError
 
@@ -55,6 +56,7 @@ class _Replay:
     def passes(self, longest_repeat: int) -> Iterator[Pass]:
         engine = Engine.idle(self.limits)
         while True:
+            check_wanted()
             self._let_in(engine)
             most = min(longest_repeat, self._passes_to_arrival())
             if engine.has_requests:

@@ -23,6 +23,10 @@ CUT_DRAFTS = "max_num_batched_tokens, {}, is below the {} rows of a request that
 SLOTS_FOR_DRAFTS = (
     "Blocks are held for the next {0} drafts as well, as for MTP and EAGLE, and drafts are made in every pass."
 )
+NO_ACCEPTANCE = (
+    "No acceptance of drafts was given: as if none was accepted. Passes are as many as there may be, output speeds at"
+    " least."
+)
 EVEN_ACCEPTANCE = "Accepted drafts are spread evenly: a fraction of one adds up over the passes of a request."
 CUT_OUTPUTS = "{} of {} outputs end at max_model_len, {}."
 
@@ -33,7 +37,7 @@ def schedule_words(scheduler: SchedulerSettings, requests: tuple[EngineRequest, 
     Raises InvalidArgumentError for an engine whose rules are not known.
     """
     limits = limits_of(scheduler)
-    return (*_of_limits(limits, scheduler), *_of_drafts(limits), *_of_outputs(limits, requests))
+    return (*_of_limits(limits, scheduler), *_of_drafts(limits, scheduler), *_of_outputs(limits, requests))
 
 
 def _of_limits(limits: Limits, scheduler: SchedulerSettings) -> Iterator[str]:
@@ -49,10 +53,12 @@ def _of_limits(limits: Limits, scheduler: SchedulerSettings) -> Iterator[str]:
         yield BLOCKS_FOR_ALL
 
 
-def _of_drafts(limits: Limits) -> Iterator[str]:
+def _of_drafts(limits: Limits, scheduler: SchedulerSettings) -> Iterator[str]:
     if not limits.draft_tokens:
         return
     rows = 1 + limits.draft_tokens
+    if scheduler.has_unknown_acceptance:
+        yield NO_ACCEPTANCE
     if limits.usable_blocks is not None:
         yield SLOTS_FOR_DRAFTS.format(limits.draft_tokens)
     if limits.acceptance.denominator > 1:

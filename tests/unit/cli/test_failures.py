@@ -52,5 +52,18 @@ def test_violations_are_named_by_option_where_there_is_one() -> None:
     assert failure.message == "--model: is odd\nrun_id: is odd too"
 
 
+def test_a_place_in_a_file_is_named_with_the_file() -> None:
+    problems = ("table", "table.points[3].label", "table.model", "tables.points", "link")
+    error = InvalidArgumentError([Violation(field, "is odd") for field in problems])
+    names = {"table": "FILE", "table.": "FILE: ", "table.model": "--model", "link": "--link"}
+    assert failure_of(error, names).message.splitlines() == [
+        "FILE: is odd",
+        "FILE: points[3].label: is odd",
+        "--model: is odd",
+        "tables.points: is odd",
+        "--link: is odd",
+    ]
+
+
 def test_the_request_id_finds_the_call_in_the_log() -> None:
     assert failure_of(errors.InternalError("it broke", request_id="7f3a")).message == "it broke (request 7f3a)"

@@ -4,8 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from estimator_service.catalog.directory import SHIPPED_DIRECTORY
+from linkbound import EngineRequest, EstimatorClient
+from linkbound.convert.engine import scheduler_settings_to_proto
+from linkbound.convert.json import message_to_json
+from linkbound.domain.schedule import DEFAULT_SCHEDULER
 from tests.unit.cli.command import Command
 
 SCHEDULE = ["estimate", "schedule", "--prompts", "16384,16384", "--outputs", "1024,1024"]
@@ -105,9 +110,13 @@ def test_long_lists_are_cut_and_say_so(linkbound: Command) -> None:
 
 
 BAD: list[tuple[list[str], str]] = [
-    ([*SCHEDULE[:-1], "1,2,3"], "--outputs: 3 values are not those of 2 prompts"),
-    ([*SCHEDULE, "--arrival-passes", "0"], "--arrival-passes: 1 values are not those of 2 prompts"),
+    ([*SCHEDULE[:-1], "1,2,3"], "--outputs: 3 values for 2 prompts"),
+    ([*SCHEDULE, "--arrival-passes", "0"], "--arrival-passes: 1 value for 2 prompts"),
     ([*SCHEDULE, "--arrival-passes", "3,0"], "--arrival-passes: 0 is before that of the request before it, 3"),
+    (
+        [*SCHEDULE, *CALIBRATED, "--arrivals", "2s,1s"],
+        "--arrivals: 1.0 s is before that of the request before it, 2.0 s",
+    ),
     ([*SCHEDULE, "--arrivals", "0,1s"], "--arrivals: needs an engine calibration"),
     ([*SCHEDULE, "--arrivals", "0,soon"], "--arrivals: 'soon' is not a duration"),
     ([*SCHEDULE[:3], "0,5", *SCHEDULE[4:]], "--prompts: 0 is not a whole number"),
@@ -132,6 +141,27 @@ def test_bad_input_names_the_option(arguments: list[str], message: str, linkboun
     assert outcome.exit_code == 2
     assert message in outcome.err
     assert outcome.out == ""
+
+
+def test_of_many_requests_that_are_refused_the_first_are_told(linkbound: Command) -> None:
+    prompts = ",".join(str(1000 + index) for index in range(500))
+    outcome = linkbound("estimate", "schedule", "--prompts", prompts, "--outputs", "1", "--max-model-len", "900")
+    assert (outcome.exit_code, outcome.out) == (2, "")
+    lines = outcome.err.splitlines()
+    assert lines[0].startswith("linkbound: --prompts: 1000 leave no room")
+    assert lines[-1] == "and 480 more"
+    assert len(lines) == 21
+
+
+def test_the_default_settings_are_those_of_every_client(linkbound: Command) -> None:
+    """The answer tells the rules that were used, also where none were named."""
+    scheduler = linkbound(*SCHEDULE, "--json").answer["scheduler"]
+    requests = [EngineRequest(prompt_tokens=16384, output_tokens=1024)] * 2
+    with EstimatorClient() as client:
+        settings = client.estimate_schedule(requests).summary.scheduler
+    assert settings == evolve(DEFAULT_SCHEDULER, engine="vllm-0.33")
+    assert scheduler == message_to_json(scheduler_settings_to_proto(settings))
+    assert linkbound(*SCHEDULE, "--max-num-seqs", "1", "--json").answer["scheduler"] == {**scheduler, "max_num_seqs": 1}
 
 
 def test_ten_million_tokens(linkbound: Command) -> None:
@@ -185,12 +215,48 @@ def test_a_file_of_something_else_is_refused(content: bytes, tmp_path: Path, lin
     assert outcome.err.startswith("linkbound: FILE: ")
 
 
-def test_what_breaks_a_rule_names_the_file(tmp_path: Path, linkbound: Command) -> None:
+RANGE_OF_P2 = "ttft_range_seconds = [{ least = 6.21, largest = 6.56 }]"
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "place"),
+    [
+        ('label = "P2"', "label = 2", "points[1].label: "),
+        ('label = "P2"', 'label = ""', "points[1].label: "),
+        ('label = "P2"', 'label = "P1"', "points[1].label: "),
+        ('label = "P2"', 'lable = "P2"', "points[1].lable: "),
+        (f"ttft_seconds = [6.36]\n{RANGE_OF_P2}", "ttft_seconds = [1e-6]", "points[1].ttft_seconds"),
+        ("ttft_seconds = [6.36]", "ttft_seconds = [-1.0]", "points[1].ttft_seconds[0]: "),
+        ("max_num_batched_tokens = 4096", "max_num_batched_tokens = 0", "scheduler.max_num_batched_tokens: "),
+        ("[link]\nline_rate_bits_per_second = 200_", "[link]\nline_rate_bits_per_second = -200_", "link.line_rate"),
+        ("message_bytes = ", "message_bytes = -", "bursts.points[0].message_bytes: "),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_told_by_its_place_in_the_file(
+    good: str, bad: str, place: str, tmp_path: Path, linkbound: Command
+) -> None:
+    """Whoever finds it: who reads the file, who checks its numbers, or who fits them."""
+    content = FILE.read_text("utf-8")
+    assert good in content
     path = tmp_path / "broken.toml"
-    path.write_text(FILE.read_text("utf-8").replace("ttft_seconds = [6.36]", "ttft_seconds = [0.001]"), "utf-8")
+    path.write_text(content.replace(good, bad, 1), "utf-8")
     outcome = linkbound("engine-calibrations", "fit", str(path))
-    assert outcome.exit_code == 2
-    assert "points[1].ttft_seconds[0]: 0.001 s are below" in outcome.err
+    assert (outcome.exit_code, outcome.out) == (2, "")
+    first = outcome.err.splitlines()[0].removeprefix("linkbound: ")
+    assert first.startswith(f"FILE: {place}"), outcome.err
+
+
+def test_what_is_wrong_in_a_file_of_bursts_is_told_by_its_place(tmp_path: Path, linkbound: Command) -> None:
+    path = tmp_path / "bursts.toml"
+    path.write_text(
+        "[link]\nline_rate_bits_per_second = 200_000_000_000\n[bursts]\npoints = ["
+        "{ message_bytes = 1, least_bits_per_second = 9, largest_bits_per_second = 9 },"
+        "{ message_bytes = 2, least_bits_per_second = 9, largest_bits_per_second = -9 }]\n"
+    )
+    asked = ["estimate", "schedule", "--prompts", "8k", *TO_BURSTS, str(path)]
+    outcome = linkbound(*asked)
+    assert (outcome.exit_code, outcome.out) == (2, "")
+    assert outcome.err.startswith("linkbound: --to-bursts: bursts.points[1].largest_bits_per_second: -9 is not")
 
 
 TO_BURSTS = [*("--outputs", "1k", "--engine-calibration", SPARK), "--to-bursts"]

@@ -183,6 +183,17 @@ def test_sources_say_where_every_figure_comes_from() -> None:
     )
 
 
+def test_sources_say_who_appended_what_counts() -> None:
+    def appended_by(*writers: str) -> str:
+        records = [evolve(RECORDS[0], round_index=index, writer_id=writer) for index, writer in enumerate(writers)]
+        (line,) = [line for line in sources(records, link="200g") if line.startswith("P1: ")]
+        return line.partition("UTC")[2]
+
+    assert appended_by("bench-2", "bench-1", "bench-2") == ", appended by bench-1, bench-2"
+    assert appended_by("", "bench-1") == ", appended by bench-1"
+    assert appended_by("") == ""
+
+
 def test_sources_are_as_many_and_as_long_as_a_fit_takes() -> None:
     many = [evolve(RECORDS[0], subject=f"P{index}" * 20) for index in range(500)]
     told = sources(many)

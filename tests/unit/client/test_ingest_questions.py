@@ -1,9 +1,11 @@
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from linkbound.client import ingest_questions
 from linkbound.domain.errors import InvalidArgumentError
+from linkbound.domain.records import RequestRecord
 from linkbound.domain.run import Setting
 
 
@@ -31,3 +33,16 @@ def test_what_is_no_sequence_of_records_is_a_violation() -> None:
     with pytest.raises(InvalidArgumentError) as caught:
         ingest_questions.append("r1", writer_id="w", sequence_number=1, records=records)
     assert [v.field for v in caught.value.field_violations] == ["records"]
+
+
+def test_a_record_to_append_states_no_writer() -> None:
+    """It would be lost: the append says who wrote all of its records."""
+    record = RequestRecord(subject="P1", round_index=0, request_index=0, prompt_tokens=1, output_tokens=1)
+    stated = [evolve(record, writer_id=writer) for writer in ("", "another", "w")]
+    with pytest.raises(InvalidArgumentError) as caught:
+        ingest_questions.append("r1", writer_id="w", sequence_number=1, records=stated)
+    problem = "is stated; the append names the writer of all of its records"
+    assert [(v.field, v.description) for v in caught.value.field_violations] == [
+        ("records[1].writer_id", f"'another' {problem}"),
+        ("records[2].writer_id", f"'w' {problem}"),
+    ]

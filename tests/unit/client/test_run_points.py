@@ -9,6 +9,7 @@ from attrs import evolve
 
 from linkbound.client.run_points import SubjectPoint, subject_points
 from linkbound.domain.engine import EnginePoint
+from linkbound.domain.measured_range import MeasuredRange
 from linkbound.domain.records import RequestRecord
 from linkbound.domain.rules import violations_of
 
@@ -50,6 +51,7 @@ def test_each_figure_is_the_median_of_the_measured_rounds() -> None:
     assert found.point is not None
     assert found.point.label == "P4"
     assert found.point.ttft_seconds == (1.03,)
+    assert found.point.ttft_range_seconds == (MeasuredRange(least=1.01, largest=5.0),)
     # 63 tokens in 3.15 s.
     assert found.point.output_tokens_per_second == pytest.approx(20.0)
     assert [request.arrival_seconds for request in found.point.requests] == [0.0]
@@ -65,6 +67,27 @@ def test_requests_stand_in_the_order_of_their_sends_and_ttfts_rise() -> None:
     assert [request.arrival_seconds for request in found.requests] == [0.0, 0.006]
     # Sorted in each round: 300 and 700, 400 and 500, 350 and 900.
     assert found.ttft_seconds == (0.35, 0.7)
+    assert found.ttft_range_seconds == (
+        MeasuredRange(least=0.3, largest=0.4),
+        MeasuredRange(least=0.5, largest=0.9),
+    )
+
+
+def test_rounds_whose_speeds_differ_have_a_range_of_them() -> None:
+    """63 tokens in 3.15 s, in 2.1 s and in 6.3 s."""
+    ends = {0: 3150, 1: 2100, 2: 6300}
+    rounds = [evolve(record(index), last_token_ns=(1000 + end) * MS) for index, end in ends.items()]
+    found = point(rounds)
+    assert found.output_tokens_per_second == pytest.approx(20.0)
+    speeds = found.output_range_tokens_per_second
+    assert speeds is not None
+    assert (speeds.least, speeds.largest) == pytest.approx((10.0, 30.0))
+
+
+def test_a_single_round_tells_no_range() -> None:
+    found = point([record(0)])
+    assert found.ttft_range_seconds == ()
+    assert found.output_range_tokens_per_second is None
 
 
 def test_unlike_requests_go_with_their_sends() -> None:

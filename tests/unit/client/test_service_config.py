@@ -12,11 +12,12 @@ from linkbound.client import operations
 from linkbound.client.operations import Operation
 from linkbound.client.remote import channel
 from linkbound.client.remote.services import ESTIMATOR_SERVICES, INGEST_SERVICES
-from linkbound.client.remote.sweeps import SWEEP_PATH
-from linkbound.client.remote.wire import APPEND_METHODS, METHODS, STREAM_METHODS
+from linkbound.client.remote.streams import ESTIMATE_SCHEDULE, STREAM_SWEEP
+from linkbound.client.remote.wire import APPEND_METHODS, METHODS
 
 CONFIG: dict[str, Any] = json.loads(Path(channel.__file__).with_name("service_config.json").read_text())
 POOL = descriptor_pool.Default()
+STREAM_METHODS = (STREAM_SWEEP, ESTIMATE_SCHEDULE)
 WIRE_METHODS = [*METHODS.items(), *((operations.APPEND, method) for method in APPEND_METHODS.values())]
 
 
@@ -38,14 +39,15 @@ def keys_of(node: Any) -> set[str]:
 
 def test_exactly_the_retried_operations_are_in_the_policy() -> None:
     paths = [(operation, method.path) for operation, method in WIRE_METHODS]
-    paths += [(operation, method.path) for operation, method in STREAM_METHODS.items()]
     for operation, path in paths:
         assert (path, is_retried(path)) == (path, operation.call_class.is_retried)
 
 
-@pytest.mark.parametrize("path", ["linkbound.ingest.v1.IngestService/StreamSamples", SWEEP_PATH.removeprefix("/")])
+@pytest.mark.parametrize(
+    "path", ["/linkbound.ingest.v1.IngestService/StreamSamples", *(method.path for method in STREAM_METHODS)]
+)
 def test_a_stream_is_not_retried_by_grpc(path: str) -> None:
-    assert not is_retried(f"/{path}")
+    assert not is_retried(path)
 
 
 def test_calls_go_round_the_addresses_of_a_target() -> None:
@@ -84,13 +86,12 @@ def test_every_operation_travels_by_a_method_of_the_protocol() -> None:
         assert issubclass(method.response_type, Message)
 
 
-def test_an_operation_that_is_answered_by_a_stream_travels_by_such_a_method() -> None:
-    assert STREAM_METHODS
-    for operation, method in STREAM_METHODS.items():
+def test_what_is_answered_by_a_stream_travels_by_such_a_method() -> None:
+    for method in STREAM_METHODS:
         _, service, name = method.path.split("/")
         described = POOL.FindServiceByName(service).methods_by_name[name]
         assert (described.client_streaming, described.server_streaming) == (False, True)
-        assert described.output_type.full_name == method.response_type.DESCRIPTOR.full_name, operation.name
+        assert described.output_type.full_name == method.response_type.DESCRIPTOR.full_name
 
 
 def test_every_unary_method_of_the_protocol_is_an_operation() -> None:
@@ -106,6 +107,5 @@ def test_every_unary_method_of_the_protocol_is_an_operation() -> None:
 
 def test_every_operation_is_known_to_the_wire() -> None:
     declared = {value for value in vars(operations).values() if isinstance(value, Operation)}
-    assert {operation for operation, _ in WIRE_METHODS} | set(STREAM_METHODS) == declared
-    assert not set(METHODS) & set(STREAM_METHODS)
+    assert {operation for operation, _ in WIRE_METHODS} == declared
     assert len({operation.name for operation in declared}) == len(declared)

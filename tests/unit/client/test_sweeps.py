@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from linkbound.client import sweeps
-from linkbound.client.sweeps import ATTEMPT_COUNT, FIRST_ATTEMPT_COUNT, swept, swept_async
+from linkbound.client.resuming import ATTEMPT_COUNT, FIRST_ATTEMPT_COUNT, LONGEST_PAUSE_SECONDS
+from linkbound.client.sweeps import swept, swept_async
 from linkbound.domain.errors import DeadlineExceededError, Error, FailedPreconditionError, UnavailableError
 from linkbound.domain.link import Link
 from linkbound.domain.sweep import SweepAxis, SweepColumns, SweepRange, SweepRequest, SweepVariable
@@ -93,7 +93,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     async def sleep(seconds: float) -> None:
         noted.append(seconds)
 
-    monkeypatch.setattr("linkbound.client.sweeps.time.sleep", noted.append)
+    monkeypatch.setattr("linkbound.client.resuming.time.sleep", noted.append)
     monkeypatch.setattr(asyncio, "sleep", sleep)
     return noted
 
@@ -128,12 +128,22 @@ def test_a_service_that_is_not_there_is_given_up_soon(api: str) -> None:
     assert len(backend.asked) == FIRST_ATTEMPT_COUNT
 
 
+@pytest.mark.parametrize("reason", ["SHUTTING_DOWN", "STREAM_ENDED"])
+def test_a_server_that_took_the_stream_is_waited_for_though_nothing_has_come(api: str, reason: str) -> None:
+    """What comes first may take long: its server may go away meanwhile, and its successor takes a while."""
+    backend = ScriptedBackend([UnavailableError("going", reason=reason)], *[[BROKEN]] * 100)
+    with pytest.raises(UnavailableError) as caught:
+        collected(api, backend)
+    assert caught.value is BROKEN
+    assert len(backend.asked) == ATTEMPT_COUNT
+
+
 def test_a_service_that_does_not_come_back_is_given_up(api: str, pauses: list[float]) -> None:
     backend = ScriptedBackend([stretch(0, 3), BROKEN], *[[BROKEN]] * 100)
     with pytest.raises(UnavailableError):
         collected(api, backend)
     assert len(backend.asked) == ATTEMPT_COUNT
-    assert max(pauses) == sweeps.LONGEST_PAUSE_SECONDS
+    assert max(pauses) == LONGEST_PAUSE_SECONDS
 
 
 def test_other_errors_end_a_sweep(api: str) -> None:
@@ -153,7 +163,7 @@ def test_answers_of_two_versions_are_never_mixed(api: str) -> None:
 
 def test_the_timeout_is_that_of_the_whole_sweep(api: str, monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter(range(0, 1000, 4))
-    monkeypatch.setattr("linkbound.client.sweeps.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("linkbound.client.resuming.time.monotonic", lambda: next(now))
     backend = ScriptedBackend([stretch(0, 3), BROKEN], *[[BROKEN]] * 100)
     with pytest.raises(DeadlineExceededError, match="it is at point 3"):
         collected(api, backend, timeout_seconds=10)

@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from google.protobuf import json_format
+from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.struct_pb2 import Struct
+from google.protobuf.timestamp_pb2 import Timestamp
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -71,6 +72,18 @@ def test_names_are_those_of_the_proto_in_its_order() -> None:
     names = list(message_to_json(TpProjection()))
     assert names == [field.name for field in TpProjection.DESCRIPTOR.fields if not field.has_presence]
     assert names[0] == "tensor_parallel_size"
+
+
+def test_instants_of_a_list_are_texts_too() -> None:
+    file = descriptor_pb2.FileDescriptorProto(name="instants.proto", dependency=["google/protobuf/timestamp.proto"])
+    field = file.message_type.add(name="Instants").field.add(name="instants", number=1)
+    field.type, field.type_name, field.label = field.TYPE_MESSAGE, "google.protobuf.Timestamp", field.LABEL_REPEATED
+    pool = descriptor_pool.Default()
+    pool.AddSerializedFile(file.SerializeToString())
+    kind: Any = message_factory.GetMessageClass(pool.FindMessageTypeByName("Instants"))
+    assert message_to_json(kind(instants=[Timestamp(seconds=1), Timestamp()])) == {
+        "instants": ["1970-01-01T00:00:01Z", "1970-01-01T00:00:00Z"]
+    }
 
 
 def test_instants_are_rfc_3339() -> None:

@@ -5,10 +5,18 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from linkbound.domain.engine import BurstPoint, BurstTable, EnginePoint, EngineRequest, EngineTable, SchedulerSettings
+from linkbound.domain.engine import (
+    BurstPoint,
+    BurstTable,
+    EnginePoint,
+    EngineRequest,
+    EngineTable,
+    SchedulerSettings,
+)
 from linkbound.domain.errors import InvalidArgumentError
 from linkbound.domain.layout import ParallelLayout
 from linkbound.domain.link import Link
+from linkbound.domain.measured_range import MeasuredRange
 from linkbound.importers.engine_table import EngineFile, read_engine_file
 
 HEAD = """
@@ -45,6 +53,16 @@ def with_point(**fields: Any) -> EngineFile:
 
 def test_a_point_of_one_request() -> None:
     assert read_engine_file(HEAD + POINT) == FILE
+
+
+def test_ranges_of_rounds() -> None:
+    ranges = "ttft_range_seconds = [{ least = 0.9, largest = 1.1 }]\noutput_tokens_per_second = 20\n"
+    speeds = "output_range_tokens_per_second = { least = 19, largest = 21.5 }\n"
+    assert read_engine_file(HEAD + POINT + ranges + speeds) == with_point(
+        ttft_range_seconds=(MeasuredRange(least=0.9, largest=1.1),),
+        output_tokens_per_second=20.0,
+        output_range_tokens_per_second=MeasuredRange(least=19.0, largest=21.5),
+    )
 
 
 def test_several_requests_that_are_alike() -> None:

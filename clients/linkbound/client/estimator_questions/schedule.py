@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ParamSpec
 
-from linkbound.client import names, operations
+from linkbound.client import names
 from linkbound.client.link_reader import LinkOrRate, LinkReader
 from linkbound.client.options import UNSET, Timeout
-from linkbound.client.question import Question, question
+from linkbound.client.question import ScheduleQuestion
 from linkbound.domain.rules import as_tuple
 
 if TYPE_CHECKING:
     from linkbound.domain.calibration import CollectiveTable
     from linkbound.domain.engine import BurstTable, EngineRequest, EngineTable, SchedulerSettings
     from linkbound.domain.layout import ParallelLayout
-    from linkbound.domain.schedule import ScheduleEstimate
+
+
+P = ParamSpec("P")
 
 
 def estimate_schedule(  # noqa: PLR0913 - the keywords are the request
@@ -35,18 +38,23 @@ def estimate_schedule(  # noqa: PLR0913 - the keywords are the request
     engine_calibration: str = "",
     engine_table: EngineTable | None = None,
     timeout_seconds: Timeout = UNSET,
-) -> Question[ScheduleEstimate]:
-    """The passes that an engine makes of up to 10000 `requests`, in the order of their arrival.
+) -> ScheduleQuestion:
+    """The passes that an engine makes of up to 10000 `requests`, in the order of their arrival, and what follows.
 
-    Without a model the passes alone are answered; with `model` (or the contents of its config), `layout` and `link`
-    what links take of each, and when first tokens come at the earliest. An `engine_calibration` of the catalogue, or an
-    `engine_table` of measured times in its place, says what passes take: its settings, model, layout and link hold
-    where no other is given. With `to_link`, times are over that link, and what the change adds is answered too;
-    `to_bursts` are bursts that were seen on it. With `arrivals_may_split`, intervals cover every way in which requests
-    that arrive together may be parted by the first pass. Formulas: `docs/formulas.md`, schedule and engine times.
+    Without a `scheduler` the settings of the engine calibration hold, or `DEFAULT_SCHEDULER`. Without a model the
+    passes alone are answered; with `model` (or the contents of its config), `layout` and `link` what links take of
+    each, and when first tokens come at the earliest. An `engine_calibration` of the catalogue, or an `engine_table` of
+    measured times in its place, says what passes take: its model, layout and link hold where no other is given. With
+    `to_link`, times are over that link, and what the change adds is answered too; `to_bursts` are bursts that were seen
+    on it. With `arrivals_may_split`, intervals cover every way in which requests that arrive together may be parted by
+    the first pass. Formulas: `docs/formulas.md`, schedule and engine times.
+
+    All passes are held together; `stream_schedule` yields them one by one. A stream of the service that breaks is
+    opened again where it was, for as long as there is progress; the timeout is that of the whole schedule, none unless
+    one is set.
 
     Raises InvalidArgumentError, also where the engine would never finish a request, NotFoundError for an unknown model
-    or calibration, and the errors of the connection.
+    or calibration, FailedPreconditionError (ESTIMATOR_CHANGED), and the errors of the connection.
     """
     from linkbound.domain.schedule import ScheduleRequest
 
@@ -69,4 +77,24 @@ def estimate_schedule(  # noqa: PLR0913 - the keywords are the request
             engine_table=engine_table,
         )
     )
-    return question(operations.ESTIMATE_SCHEDULE, request, timeout_seconds)
+    return ScheduleQuestion(request, timeout_seconds)
+
+
+def _streamed(asked: Callable[P, ScheduleQuestion]) -> Callable[P, ScheduleQuestion]:
+    """The question `asked`, for an answer that comes part by part; the same keywords, in words of its own."""
+
+    @functools.wraps(asked, assigned=("__annotations__",))
+    def stream_schedule(*args: P.args, **keywords: P.kwargs) -> ScheduleQuestion:
+        """What `estimate_schedule` answers, pass by pass as they are replayed.
+
+        Yields each `SchedulePass` in the order of the engine, and at last one `ScheduleSummary`; no more is held than
+        is read. The keywords and the timeout are those of `estimate_schedule`.
+
+        Raises its errors, while iterating all but those of a request that is none.
+        """
+        return asked(*args, **keywords)
+
+    return stream_schedule
+
+
+stream_schedule = _streamed(estimate_schedule)

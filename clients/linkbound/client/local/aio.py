@@ -11,6 +11,7 @@ from linkbound.client.operations import Operation
 from linkbound.client.sample_stream import SampleConnector
 
 if TYPE_CHECKING:
+    from linkbound.domain.schedule import SchedulePart, ScheduleRequest
     from linkbound.domain.sweep import SweepColumns, SweepRequest
 
 RequestT = TypeVar("RequestT")
@@ -28,13 +29,26 @@ class AsyncLocalBackend(Generic[ApplicationT]):
         self, operation: Operation[RequestT, ResultT], request: RequestT, timeout_seconds: float | None
     ) -> ResultT:
         """The answer of the application object."""
-        return await asyncio.to_thread(self._backend.call, operation, request, timeout_seconds)
+        # A client starts without the services.
+        from estimator_service.threads import in_thread
+
+        return await in_thread(self._backend.call, operation, request, timeout_seconds)
 
     async def sweep(self, request: SweepRequest, timeout_seconds: float | None) -> AsyncGenerator[SweepColumns, None]:
         """What the estimator in this process computes, each stretch in a thread."""
         stretches = self._backend.sweep(request, timeout_seconds)
         while (columns := await asyncio.to_thread(next, stretches, None)) is not None:
             yield columns
+
+    async def schedule(
+        self, request: ScheduleRequest, timeout_seconds: float | None
+    ) -> AsyncGenerator[SchedulePart, None]:
+        """What the estimator in this process replays, each part in a thread."""
+        from estimator_service.threads import in_thread
+
+        parts = self._backend.schedule(request, timeout_seconds)
+        while (part := await in_thread(next, parts, None)) is not None:
+            yield part
 
     async def wait_until_ready(self, timeout_seconds: float | None) -> None:
         """Open the application object; it is ready then."""

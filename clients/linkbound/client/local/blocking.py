@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from estimator_service.service import Estimator
     from ingest_service.service import Ingest
     from linkbound.client.sample_stream import SampleConnector
+    from linkbound.domain.schedule import SchedulePart, ScheduleRequest
     from linkbound.domain.sweep import SweepColumns, SweepRequest
 
 RequestT = TypeVar("RequestT")
@@ -60,6 +61,11 @@ class LocalBackend(Generic[ApplicationT]):
         """What the estimator in this process computes; no timeout interrupts it."""
         del timeout_seconds
         yield from cast("Estimator", self.application()).stream_sweep(request)
+
+    def schedule(self, request: ScheduleRequest, timeout_seconds: float | None) -> Generator[SchedulePart, None, None]:
+        """What the estimator in this process replays; no timeout interrupts it."""
+        del timeout_seconds
+        yield from cast("Estimator", self.application()).stream_schedule(request)
 
     def wait_until_ready(self, timeout_seconds: float | None) -> None:
         """Open the application object; it is ready then."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any, TypeVar
 
 import grpc
@@ -12,8 +11,8 @@ from attrs import evolve
 from grpc_health.v1 import health_pb2
 
 from linkbound.client.backend import Connection
-from linkbound.client.closing import closed_error
 from linkbound.client.operations import Operation
+from linkbound.client.remote.aio_errors import errors_of_aio_calls
 from linkbound.client.remote.calls import (
     HEALTH_CHECK_PATH,
     READY_POLL_SECONDS,
@@ -24,11 +23,12 @@ from linkbound.client.remote.calls import (
 from linkbound.client.remote.channel import call_metadata, credentials
 from linkbound.client.remote.errors import error_of_call
 from linkbound.client.remote.samples import RemoteConnector, open_aio_channel
-from linkbound.client.remote.sweeps import aio_sweep_stream
-from linkbound.client.remote.wire import StreamMethod, WireMethod, stream_method, wire_method
+from linkbound.client.remote.streams import ESTIMATE_SCHEDULE, STREAM_SWEEP, StreamCall, aio_stream
+from linkbound.client.remote.wire import WireMethod, wire_method
 from linkbound.client.sample_stream import SampleConnector
 from linkbound.client.target import GIVEN_CHANNEL
 from linkbound.domain.errors import DeadlineExceededError, Error
+from linkbound.domain.schedule import SchedulePart, ScheduleRequest
 from linkbound.domain.sweep import SweepColumns, SweepRequest
 
 RequestT = TypeVar("RequestT")
@@ -51,50 +51,23 @@ class AsyncRemoteBackend:
         self, operation: Operation[RequestT, ResultT], request: RequestT, timeout_seconds: float | None
     ) -> ResultT:
         """The answer of the server."""
-        streamed = stream_method(operation)
-        if streamed is not None:
-            return await self._assembled(streamed, request, timeout_seconds)
         method = wire_method(operation, request)
         message = method.request_to_proto(request)
-        with self._errors_of_calls():
+        with errors_of_aio_calls(self._connection.target.address):
             answer = await self._callable(method)(message, timeout=timeout_seconds, metadata=self._metadata)
         return method.response_from_proto(answer)
 
-    async def _assembled(
-        self, method: StreamMethod[RequestT, ResultT], request: RequestT, timeout_seconds: float | None
-    ) -> ResultT:
-        answer = self._channel().unary_stream(
-            method.path, request_serializer=serialize, response_deserializer=method.response_type.FromString
-        )
-        assembly = method.assembly()
-        call = answer(method.request_to_proto(request), timeout=timeout_seconds, metadata=self._metadata)
-        try:
-            with self._errors_of_calls():
-                async for message in call:
-                    assembly.take(message)
-        finally:
-            call.cancel()
-        return assembly.result()
-
-    @contextlib.contextmanager
-    def _errors_of_calls(self) -> Iterator[None]:
-        try:
-            yield
-        except grpc.RpcError as failure:
-            raise error_of_call(failure, self._connection.target.address) from failure
-        except asyncio.CancelledError as cancellation:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
-                raise
-            # Nobody cancelled the caller: gRPC cancels every call of a channel that is closed.
-            raise closed_error() from cancellation
-
     def sweep(self, request: SweepRequest, timeout_seconds: float | None) -> AsyncGenerator[SweepColumns, None]:
         """One stream of the server."""
+        return aio_stream(self._channel(), STREAM_SWEEP, request, self._stream_call(timeout_seconds))
+
+    def schedule(self, request: ScheduleRequest, timeout_seconds: float | None) -> AsyncGenerator[SchedulePart, None]:
+        """One stream of the server."""
+        return aio_stream(self._channel(), ESTIMATE_SCHEDULE, request, self._stream_call(timeout_seconds))
+
+    def _stream_call(self, timeout_seconds: float | None) -> StreamCall:
         address = self._connection.target.address
-        return aio_sweep_stream(
-            self._channel(), request, address=address, timeout_seconds=timeout_seconds, metadata=self._metadata
-        )
+        return StreamCall(address=address, timeout_seconds=timeout_seconds, metadata=self._metadata)
 
     async def wait_until_ready(self, timeout_seconds: float | None) -> None:
         """Return once the health service reports every service as serving."""

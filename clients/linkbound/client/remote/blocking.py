@@ -23,11 +23,12 @@ from linkbound.client.remote.calls import (
 from linkbound.client.remote.channel import call_metadata, channel_options, credentials, given_channel_error
 from linkbound.client.remote.errors import error_of_call
 from linkbound.client.remote.samples import OwnChannelConnector
-from linkbound.client.remote.sweeps import sweep_stream
-from linkbound.client.remote.wire import StreamMethod, WireMethod, stream_method, wire_method
+from linkbound.client.remote.streams import ESTIMATE_SCHEDULE, STREAM_SWEEP, StreamCall, stream
+from linkbound.client.remote.wire import WireMethod, wire_method
 from linkbound.client.sample_stream import SampleConnector
 from linkbound.client.target import GIVEN_CHANNEL
 from linkbound.domain.errors import DeadlineExceededError, Error
+from linkbound.domain.schedule import SchedulePart, ScheduleRequest
 from linkbound.domain.sweep import SweepColumns, SweepRequest
 
 RequestT = TypeVar("RequestT")
@@ -51,9 +52,6 @@ class RemoteBackend:
         self, operation: Operation[RequestT, ResultT], request: RequestT, timeout_seconds: float | None
     ) -> ResultT:
         """The answer of the server."""
-        streamed = stream_method(operation)
-        if streamed is not None:
-            return self._assembled(streamed, request, timeout_seconds)
         method = wire_method(operation, request)
         message = method.request_to_proto(request)
         try:
@@ -62,29 +60,17 @@ class RemoteBackend:
             raise error_of_call(failure, self._connection.target.address) from failure
         return method.response_from_proto(answer)
 
-    def _assembled(
-        self, method: StreamMethod[RequestT, ResultT], request: RequestT, timeout_seconds: float | None
-    ) -> ResultT:
-        answer = self._channel.unary_stream(
-            method.path, request_serializer=serialize, response_deserializer=method.response_type.FromString
-        )
-        assembly = method.assembly()
-        call = answer(method.request_to_proto(request), timeout=timeout_seconds, metadata=self._metadata)
-        try:
-            for message in call:
-                assembly.take(message)
-        except grpc.RpcError as failure:
-            raise error_of_call(failure, self._connection.target.address) from failure
-        finally:
-            call.cancel()
-        return assembly.result()
-
     def sweep(self, request: SweepRequest, timeout_seconds: float | None) -> Generator[SweepColumns, None, None]:
         """One stream of the server."""
+        return stream(self._channel, STREAM_SWEEP, request, self._stream_call(timeout_seconds))
+
+    def schedule(self, request: ScheduleRequest, timeout_seconds: float | None) -> Generator[SchedulePart, None, None]:
+        """One stream of the server."""
+        return stream(self._channel, ESTIMATE_SCHEDULE, request, self._stream_call(timeout_seconds))
+
+    def _stream_call(self, timeout_seconds: float | None) -> StreamCall:
         address = self._connection.target.address
-        return sweep_stream(
-            self._channel, request, address=address, timeout_seconds=timeout_seconds, metadata=self._metadata
-        )
+        return StreamCall(address=address, timeout_seconds=timeout_seconds, metadata=self._metadata)
 
     def wait_until_ready(self, timeout_seconds: float | None) -> None:
         """Return once the health service reports every service as serving."""

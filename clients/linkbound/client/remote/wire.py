@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from attrs import frozen
 from google.protobuf.message import Message
@@ -11,7 +11,6 @@ from google.protobuf.message import Message
 from linkbound.client import operations
 from linkbound.client.operations import Operation
 from linkbound.client.remote.batch import batch_estimate_of_message, batch_request_message
-from linkbound.client.remote.schedules import ScheduleAssembly
 from linkbound.convert import (
     calibration,
     catalog_service,
@@ -27,7 +26,6 @@ from linkbound.convert import (
     prefill,
     query_service,
     run_service,
-    schedule,
     sizing,
     tp_projection,
     training,
@@ -39,14 +37,12 @@ from linkbound.estimator.v1 import (
     layout_pb2,
     memory_pb2,
     planning_pb2,
-    schedule_pb2,
     sizing_pb2,
 )
 from linkbound.ingest.v1 import ingest_service_pb2, query_service_pb2, run_service_pb2
 
 RequestT = TypeVar("RequestT")
 ResultT = TypeVar("ResultT")
-ResultT_co = TypeVar("ResultT_co", covariant=True)
 
 _ESTIMATOR = "/linkbound.estimator.v1.EstimatorService/"
 _CATALOG = "/linkbound.estimator.v1.CatalogService/"
@@ -63,28 +59,6 @@ class WireMethod(Generic[RequestT, ResultT]):
     request_to_proto: Callable[[RequestT], Message]
     response_type: type[Message]
     response_from_proto: Callable[[Any], ResultT]
-
-
-class Assembly(Protocol[ResultT_co]):
-    """Puts the messages of a stream together."""
-
-    def take(self, message: Any) -> None:
-        """Note the next message."""
-        ...
-
-    def result(self) -> ResultT_co:
-        """What the messages say together. Raises UnavailableError where some are missing."""
-        ...
-
-
-@frozen
-class StreamMethod(Generic[RequestT, ResultT]):
-    """One method that is answered by a stream, whose messages together are the result."""
-
-    path: str
-    request_to_proto: Callable[[RequestT], Message]
-    response_type: type[Message]
-    assembly: Callable[[], Assembly[ResultT]]
 
 
 def _entry(
@@ -378,16 +352,6 @@ METHODS: dict[Operation[Any, Any], WireMethod[Any, Any]] = dict(
     )
 )
 
-STREAM_METHODS: dict[Operation[Any, Any], StreamMethod[Any, Any]] = {
-    operations.ESTIMATE_SCHEDULE: StreamMethod(
-        _ESTIMATOR + "EstimateSchedule",
-        schedule.schedule_request_to_proto,
-        schedule_pb2.EstimateScheduleResponse,
-        ScheduleAssembly,
-    ),
-}
-"""Operations that are answered by a stream."""
-
 
 def _append(name: str, response_type: type[Message]) -> WireMethod[AppendRequest, int]:
     return WireMethod(
@@ -412,8 +376,3 @@ def wire_method(operation: Operation[RequestT, ResultT], request: RequestT) -> W
     if isinstance(request, AppendRequest):
         return cast("WireMethod[RequestT, ResultT]", APPEND_METHODS[type(request.records[0])])
     return METHODS[operation]
-
-
-def stream_method(operation: Operation[RequestT, ResultT]) -> StreamMethod[RequestT, ResultT] | None:
-    """How `operation` travels where it is answered by a stream; None where one message answers it."""
-    return STREAM_METHODS.get(operation)

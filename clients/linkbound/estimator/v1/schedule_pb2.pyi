@@ -45,6 +45,7 @@ class EstimateScheduleRequest(_message.Message):
     COLLECTIVE_TABLE_FIELD_NUMBER: _builtins.int
     ENGINE_CALIBRATION_FIELD_NUMBER: _builtins.int
     ENGINE_TABLE_FIELD_NUMBER: _builtins.int
+    START_INDEX_FIELD_NUMBER: _builtins.int
     arrivals_may_split: _builtins.bool
     """Whether requests of the same arrival may reach the engine apart, so that the first ones have a pass to themselves.
     Intervals then cover every way to part them.
@@ -59,6 +60,8 @@ class EstimateScheduleRequest(_message.Message):
     """Measured times of collectives, `calibrations/{calibration}`; the bare id is accepted. Empty: without."""
     engine_calibration: _builtins.str
     """Measured times of the engine, `engineCalibrations/{engine_calibration}`; the bare id is accepted. Empty: without."""
+    start_index: _builtins.int
+    """First entry of the passes that is sent, 0 to 10^12, so that a stream that broke can go on: as many as came."""
     @_builtins.property
     def requests(self) -> _containers.RepeatedCompositeFieldContainer[_engine_pb2.EngineRequest]:
         """The requests, 1 to 10000 of them, in the order in which they arrive. With times, at most 10^7 of them in the passes
@@ -67,7 +70,9 @@ class EstimateScheduleRequest(_message.Message):
 
     @_builtins.property
     def scheduler(self) -> _engine_pb2.SchedulerSettings:
-        """How they are put into passes. Required without an engine calibration, whose settings hold otherwise."""
+        """How they are put into passes. Absent: as the engine calibration; without one, 8192 tokens a pass, blocks that never
+        run out and the newest engine that is known.
+        """
 
     @_builtins.property
     def layout(self) -> _workload_pb2.ParallelLayout:
@@ -114,10 +119,11 @@ class EstimateScheduleRequest(_message.Message):
         collective_table: _calibration_pb2.CollectiveTable | None = ...,
         engine_calibration: _builtins.str = ...,
         engine_table: _engine_pb2.EngineTable | None = ...,
+        start_index: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["collective_table", b"collective_table", "engine_table", b"engine_table", "inner_link", b"inner_link", "layout", b"layout", "link", b"link", "scheduler", b"scheduler", "to_bursts", b"to_bursts", "to_link", b"to_link"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arrivals_may_split", b"arrivals_may_split", "calibration", b"calibration", "collective_table", b"collective_table", "engine_calibration", b"engine_calibration", "engine_table", b"engine_table", "inner_link", b"inner_link", "layout", b"layout", "link", b"link", "model", b"model", "model_config_json", b"model_config_json", "requests", b"requests", "scheduler", b"scheduler", "to_bursts", b"to_bursts", "to_link", b"to_link"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arrivals_may_split", b"arrivals_may_split", "calibration", b"calibration", "collective_table", b"collective_table", "engine_calibration", b"engine_calibration", "engine_table", b"engine_table", "inner_link", b"inner_link", "layout", b"layout", "link", b"link", "model", b"model", "model_config_json", b"model_config_json", "requests", b"requests", "scheduler", b"scheduler", "start_index", b"start_index", "to_bursts", b"to_bursts", "to_link", b"to_link"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -125,12 +131,13 @@ Global___EstimateScheduleRequest: _TypeAlias = EstimateScheduleRequest  # noqa: 
 
 @_typing.final
 class EstimateScheduleResponse(_message.Message):
-    """Answers `EstimateSchedule`: passes in their order, then one summary."""
+    """Answers `EstimateSchedule`: passes in their order, then requests if there are many, then one summary."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     PASSES_FIELD_NUMBER: _builtins.int
     SUMMARY_FIELD_NUMBER: _builtins.int
+    REQUESTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def passes(self) -> Global___SchedulePasses:
         """The next passes."""
@@ -139,17 +146,22 @@ class EstimateScheduleResponse(_message.Message):
     def summary(self) -> Global___ScheduleSummary:
         """What follows from all passes; the last message."""
 
+    @_builtins.property
+    def requests(self) -> Global___ScheduledRequests:
+        """The next requests, where there are more than one message holds: those of the summary follow them."""
+
     def __init__(
         self,
         *,
         passes: Global___SchedulePasses | None = ...,
         summary: Global___ScheduleSummary | None = ...,
+        requests: Global___ScheduledRequests | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "passes", b"passes", "summary", b"summary"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "passes", b"passes", "requests", b"requests", "summary", b"summary"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "passes", b"passes", "summary", b"summary"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "passes", b"passes", "requests", b"requests", "summary", b"summary"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["passes", "summary"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["passes", "summary", "requests"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -162,6 +174,12 @@ class SchedulePasses(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     PASSES_FIELD_NUMBER: _builtins.int
+    START_INDEX_FIELD_NUMBER: _builtins.int
+    ESTIMATOR_VERSION_FIELD_NUMBER: _builtins.int
+    start_index: _builtins.int
+    """How many entries of all messages are before them."""
+    estimator_version: _builtins.str
+    """Version of the rules and constants that made them."""
     @_builtins.property
     def passes(self) -> _containers.RepeatedCompositeFieldContainer[Global___SchedulePass]:
         """The passes, in their order."""
@@ -170,14 +188,40 @@ class SchedulePasses(_message.Message):
         self,
         *,
         passes: _abc.Iterable[Global___SchedulePass] | None = ...,
+        start_index: _builtins.int = ...,
+        estimator_version: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["passes", b"passes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["estimator_version", b"estimator_version", "passes", b"passes", "start_index", b"start_index"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SchedulePasses: _TypeAlias = SchedulePasses  # noqa: Y015
+
+@_typing.final
+class ScheduledRequests(_message.Message):
+    """A stretch of requests."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUESTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___RequestTimes]:
+        """The requests, in the order of the question."""
+
+    def __init__(
+        self,
+        *,
+        requests: _abc.Iterable[Global___RequestTimes] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["requests", b"requests"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ScheduledRequests: _TypeAlias = ScheduledRequests  # noqa: Y015
 
 @_typing.final
 class SchedulePass(_message.Message):
@@ -271,7 +315,7 @@ class ScheduleSummary(_message.Message):
     """Version of the rules and constants that were used."""
     @_builtins.property
     def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___RequestTimes]:
-        """Every request, in the order of the question."""
+        """Every request, in the order of the question, or the last ones: those that no message before had."""
 
     @_builtins.property
     def last_ttft(self) -> Global___TtftEstimates:

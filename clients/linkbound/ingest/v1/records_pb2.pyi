@@ -36,6 +36,7 @@ class RequestRecord(_message.Message):
     SEND_TIME_UNIX_NS_FIELD_NUMBER: _builtins.int
     NODE_FIELD_NUMBER: _builtins.int
     BOOT_ID_FIELD_NUMBER: _builtins.int
+    WRITER_ID_FIELD_NUMBER: _builtins.int
     subject: _builtins.str
     """The test that it belongs to, such as `P4`. 1 to 128 characters."""
     round_index: _builtins.int
@@ -64,6 +65,10 @@ class RequestRecord(_message.Message):
     """Boot of that host, as `/proc/sys/kernel/random/boot_id` gives it: monotonic times of two boots do not compare. At
     most 64 characters; empty where the source does not say.
     """
+    writer_id: _builtins.str
+    """Writer that appended it. In answers alone: an append says it once for all of its records, and one that states it
+    here is refused. At most 128 characters.
+    """
     def __init__(
         self,
         *,
@@ -79,10 +84,11 @@ class RequestRecord(_message.Message):
         send_time_unix_ns: _builtins.int | None = ...,
         node: _builtins.str = ...,
         boot_id: _builtins.str = ...,
+        writer_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_first_chunk_tokens", b"_first_chunk_tokens", "_last_token_ns", b"_last_token_ns", "_send_ns", b"_send_ns", "_send_time_unix_ns", b"_send_time_unix_ns", "_ttft_ns", b"_ttft_ns", "first_chunk_tokens", b"first_chunk_tokens", "last_token_ns", b"last_token_ns", "send_ns", b"send_ns", "send_time_unix_ns", b"send_time_unix_ns", "ttft_ns", b"ttft_ns"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_first_chunk_tokens", b"_first_chunk_tokens", "_last_token_ns", b"_last_token_ns", "_send_ns", b"_send_ns", "_send_time_unix_ns", b"_send_time_unix_ns", "_ttft_ns", b"_ttft_ns", "boot_id", b"boot_id", "first_chunk_tokens", b"first_chunk_tokens", "last_token_ns", b"last_token_ns", "node", b"node", "output_tokens", b"output_tokens", "prompt_tokens", b"prompt_tokens", "request_index", b"request_index", "round_index", b"round_index", "send_ns", b"send_ns", "send_time_unix_ns", b"send_time_unix_ns", "subject", b"subject", "ttft_ns", b"ttft_ns"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_first_chunk_tokens", b"_first_chunk_tokens", "_last_token_ns", b"_last_token_ns", "_send_ns", b"_send_ns", "_send_time_unix_ns", b"_send_time_unix_ns", "_ttft_ns", b"_ttft_ns", "boot_id", b"boot_id", "first_chunk_tokens", b"first_chunk_tokens", "last_token_ns", b"last_token_ns", "node", b"node", "output_tokens", b"output_tokens", "prompt_tokens", b"prompt_tokens", "request_index", b"request_index", "round_index", b"round_index", "send_ns", b"send_ns", "send_time_unix_ns", b"send_time_unix_ns", "subject", b"subject", "ttft_ns", b"ttft_ns", "writer_id", b"writer_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__first_chunk_tokens: _TypeAlias = _typing.Literal["first_chunk_tokens"]  # noqa: Y015
     _WhichOneofArgType__first_chunk_tokens: _TypeAlias = _typing.Literal["_first_chunk_tokens", b"_first_chunk_tokens"]  # noqa: Y015
