@@ -23,7 +23,7 @@ ON_EVERY_CORE := -n auto --dist loadfile
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench fuzz check format lint types imports protos protos-check release docker-check \
+.PHONY: help demo test faults bench fuzz check format lint types imports protos protos-check release docker-check \
 	docs docs-check lock test-lake clean distclean venv venv-protos venv-lake
 
 help: ## list the targets
@@ -32,8 +32,11 @@ help: ## list the targets
 demo: venv ## both services, the study's records, predicted beside measured; writes $(OUT)/study.duckdb
 	@$(BIN)/linkbound demo --out $(OUT)
 
-test: venv ## run every test, on every core
-	@$(BIN)/pytest $(ON_EVERY_CORE)
+test: venv ## run every test but those of `make faults`, on every core
+	@$(BIN)/pytest $(ON_EVERY_CORE) --ignore tests/faults
+
+faults: venv ## kill services and agents, lose logs, fill disks; FAULT_KILLS=N kills in each test
+	@$(BIN)/pytest -q tests/faults
 
 check: lint types imports protos-check docker-check docs-check ## format, lint, types, imports, protos, Dockerfiles, docs
 
@@ -71,11 +74,12 @@ release: protos-check ## make today's protos the released contract (protos/relea
 docker-check: venv
 	@$(BIN)/hadolint $(DOCKERFILES)
 
-docs: venv ## write docs/errors.md, docs/schema.md, tables of docs/accuracy.md and outputs in docs/sizing.md from the code
+docs: venv ## write docs/errors.md, docs/schema.md, tables of docs/accuracy.md and outputs in docs/sizing.md and docs/sql.md from the code
 	@$(BIN)/python scripts/error_docs.py write
 	@$(BIN)/python scripts/gen_schema_doc.py write
 	@$(BIN)/python -m tests.golden.engine_accuracy write
 	@$(BIN)/python scripts/doc_outputs.py docs/sizing.md
+	@$(BIN)/python -m tests.integration.sql_page write
 
 docs-check: venv ## docs/errors.md, docs/schema.md and docs/accuracy.md say what the code does
 	@$(BIN)/python scripts/error_docs.py check
@@ -88,7 +92,7 @@ lock: venv ## resolve the locks again from pyproject.toml
 	@$(COMPILE) pyproject.toml --extra services -c requirements.lock -o docker/requirements.lock
 	@$(COMPILE) --group protos -o requirements-protos.lock
 
-test-lake: venv-lake ## run the tests with the DuckDB that the lake needs
+test-lake: venv venv-lake ## run the tests with the DuckDB that the lake needs
 	@.venv-lake/bin/pytest $(ON_EVERY_CORE) --ignore tests/packaging
 
 clean: ## remove caches and build output

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attrs import field, frozen
 
-from linkbound.domain.errors import InvalidArgumentError, UnauthenticatedError, Violation
+from linkbound.domain.errors import InvalidArgumentError, PermissionDeniedError, UnauthenticatedError, Violation
 from linkbound.domain.rules import shown
 
 AUTHORIZATION_KEY = "authorization"
@@ -28,11 +28,27 @@ class TokenCheck:
         """
         if not self.tokens:
             return
-        given = (authorization or "").encode()
-        scheme, token = given[: len(_SCHEME)], given[len(_SCHEME) :]
-        matches = [hmac.compare_digest(token, accepted) for accepted in self.tokens]
-        if not (any(matches) and scheme.lower() == _SCHEME.encode()):
-            raise UnauthenticatedError("a valid token is required: authorization: Bearer <token>")
+        if not _carries(authorization or "", self.tokens):
+            raise _no_token()
+
+
+@frozen
+class Permission:
+    """Lets calls pass that carry one of `tokens`, whatever else is accepted. Tokens are never shown."""
+
+    tokens: tuple[bytes, ...] = field(repr=False)
+
+    def check(self, authorization: str | None) -> None:
+        """Raise UnauthenticatedError without a token, and PermissionDeniedError with one that is not among them."""
+        if not authorization:
+            raise _no_token()
+        if not _carries(authorization, self.tokens):
+            raise PermissionDeniedError("the token does not cover this method")
+
+
+def read_permission(token_file: Path) -> Permission:
+    """The permission of the tokens in `token_file`; see `read_token_check`."""
+    return Permission(read_token_check(token_file).tokens)
 
 
 def read_token_check(token_file: Path | None) -> TokenCheck:
@@ -50,6 +66,18 @@ def read_token_check(token_file: Path | None) -> TokenCheck:
     if not tokens:
         raise _refused(token_file, "holds no token")
     return TokenCheck(tokens)
+
+
+def _carries(authorization: str, tokens: Iterable[bytes]) -> bool:
+    """Whether it is `Bearer <one of the tokens>`."""
+    given = authorization.encode()
+    scheme, token = given[: len(_SCHEME)], given[len(_SCHEME) :]
+    matches = [hmac.compare_digest(token, accepted) for accepted in tokens]
+    return any(matches) and scheme.lower() == _SCHEME.encode()
+
+
+def _no_token() -> UnauthenticatedError:
+    return UnauthenticatedError("a valid token is required: authorization: Bearer <token>")
 
 
 def _tokens(lines: Iterable[str]) -> Iterable[bytes]:

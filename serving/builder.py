@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import grpc
-from attrs import frozen
+from attrs import field, frozen
 
 from linkbound.domain.errors import UnavailableError
+from serving.admission import CallLimit
 from serving.auth import read_token_check
 from serving.health import HealthReporter
-from serving.interceptors import RpcInterceptor
+from serving.interceptors import PermissionCheck, RpcInterceptor
 from serving.settings import ServerSettings
 from serving.shared_port import check_port
 from serving.tls import server_credentials
@@ -21,13 +22,25 @@ _MS_PER_SECOND = 1000
 _MIN_CLIENT_PING_INTERVAL_MS = 20_000
 """Clients ping every 30 s; a server that allows less ends their connections."""
 
+_UNREAD_BYTES = 128 * 1024
+"""What gRPC takes in of a call before it is read: 10 MB/s of one call over 10 ms, and little of a thousand calls."""
+
+_UNHEARD_CALLS = 4096
+"""Calls that wait to be looked at: a second of the fastest."""
+
 
 @frozen
 class ServiceBinding:
-    """One service of a server: its full name and what registers its servicer."""
+    """One service of a server: its full name and what registers its servicer.
+
+    By the names of methods, `limits` says how many of their calls run at once, and `permissions` who may make them
+    among the callers that are accepted: a function of the authorization that raises where the caller may not.
+    """
 
     name: str
     register: Callable[[grpc.aio.Server], None]
+    limits: Mapping[str, CallLimit] = field(factory=dict)
+    permissions: Mapping[str, PermissionCheck] = field(factory=dict)
 
 
 @frozen(kw_only=True)
@@ -53,6 +66,12 @@ def server_options(settings: ServerSettings) -> list[tuple[str, int]]:
         # calls.
         ("grpc.so_reuseport", int(settings.share_port)),
         ("grpc.enable_channelz", 0),
+        # Without these, gRPC takes in megabytes of every call, read or not, as fast as the network brings them.
+        ("grpc.http2.bdp_probe", 0),
+        ("grpc.http2.lookahead_bytes", _UNREAD_BYTES),
+        # Calls beyond these it cancels without a word, before we can say why and when to come again.
+        ("grpc.server.max_pending_requests", _UNHEARD_CALLS),
+        ("grpc.server.max_pending_requests_hard_limit", _UNHEARD_CALLS),
         *(() if age_seconds is None else (("grpc.max_connection_age_ms", round(age_seconds * _MS_PER_SECOND)),)),
     ]
 
@@ -73,7 +92,11 @@ async def build_server(
     server = grpc.aio.server(
         interceptors=[
             RpcInterceptor(
-                error_domain=error_domain, token_check=read_token_check(settings.token_file), draining=draining
+                error_domain=error_domain,
+                token_check=read_token_check(settings.token_file),
+                draining=draining,
+                limits={f"{b.name}/{method}": limit for b in bindings for method, limit in b.limits.items()},
+                permissions={f"{b.name}/{method}": check for b in bindings for method, check in b.permissions.items()},
             )
         ],
         options=server_options(settings),

@@ -100,6 +100,8 @@ ERROR_TABLE = (
         (
             Situation("a request breaks rules", "INVALID_FIELD"),
             Situation("the bytes are not a message of the method", "MALFORMED_MESSAGE"),
+            Situation("a query is not one SELECT, or uses what a query may not", "SQL_NOT_READ_ONLY"),
+            Situation("a query cannot be parsed, or fails as it runs", "SQL_ERROR"),
         ),
     ),
     ErrorRow(
@@ -137,6 +139,8 @@ ERROR_TABLE = (
         (
             Situation("the run is sealed", "RUN_SEALED"),
             Situation("the run does not hold the expected number of rows", "ROW_COUNT_MISMATCH"),
+            Situation("the files of a run to be sealed cannot be written; it stays open", "SEAL_FAILED"),
+            Situation("a file of a sealed run is missing or damaged; metadata `path`", "RUN_UNREADABLE"),
             Situation("a writer changes between stream and unary calls", "WRITER_KIND_MISMATCH"),
             Situation("the writer saw more acknowledged than is stored", "ACKED_DATA_MISSING"),
             Situation("a batch comes on a stream that was closed", "STREAM_CLOSED"),
@@ -145,21 +149,28 @@ ERROR_TABLE = (
             Situation("a file of the catalogue is broken", "CATALOG_UNREADABLE"),
             Situation("at start: the file is not a store, or is damaged", "STORE_UNREADABLE"),
             Situation("at start: the store was written by a newer version", "SCHEMA_NEWER"),
+            Situation("the snapshot to be read was written by an older version", "SCHEMA_OLDER"),
         ),
     ),
     ErrorRow(
         errors.OutOfRangeError,
         grpc.StatusCode.OUT_OF_RANGE,
         _none,
-        "metadata `expectedSequenceNumber`",
-        (Situation("a sequence number is too far ahead", "SEQUENCE_GAP"),),
+        "metadata `expectedSequenceNumber`; `oldestRevision` and `latestRevision`",
+        (
+            Situation("a sequence number is too far ahead", "SEQUENCE_GAP"),
+            Situation("a watch begins at a revision that is not kept; begin at 0 again", "REVISION_COMPACTED"),
+        ),
     ),
     ErrorRow(
         errors.AbortedError,
         grpc.StatusCode.ABORTED,
         _none,
         "metadata",
-        (Situation("the sequence number is stored with other content", "WRITER_CONFLICT"),),
+        (
+            Situation("the sequence number is stored with other content", "WRITER_CONFLICT"),
+            Situation("the writer opened another stream, which ends this one", "WRITER_FENCED"),
+        ),
     ),
     ErrorRow(
         errors.ResourceExhaustedError,
@@ -168,7 +179,11 @@ ERROR_TABLE = (
         "`RetryInfo` and the trailer `grpc-retry-pushback-ms` where trying again helps; neither where it does not",
         (
             Situation("more is queued than the store can take; try again", "QUEUE_FULL"),
-            Situation("the disk is full; trying again does not help", "DISK_FULL"),
+            Situation("as many sample streams are open as the service takes; try again", "TOO_MANY_STREAMS"),
+            Situation("as many SQL queries run as the service takes; try again", "TOO_MANY_QUERIES"),
+            Situation("as many watches are open as the service takes; try again", "TOO_MANY_WATCHES"),
+            Situation("a query needs too much memory, or a row of it is too large for a message", "QUERY_TOO_LARGE"),
+            Situation("the disk is full, or nearly; trying again does not help before there is room", "DISK_FULL"),
         ),
     ),
     ErrorRow(
@@ -183,7 +198,10 @@ ERROR_TABLE = (
         grpc.StatusCode.PERMISSION_DENIED,
         _none,
         "never which part was wrong",
-        (Situation("the token does not cover the method", "PERMISSION_DENIED"),),
+        (
+            Situation("the token does not cover the method", "PERMISSION_DENIED"),
+            Situation("SQL queries are switched off", "SQL_OFF"),
+        ),
     ),
     ErrorRow(
         errors.UnavailableError,
@@ -195,6 +213,7 @@ ERROR_TABLE = (
             Situation("the service is shutting down", "SHUTTING_DOWN"),
             Situation("a stream reached its age limit; open it again", "STREAM_RECYCLED"),
             Situation("the store is closed", "STORE_CLOSED"),
+            Situation("a snapshot could not be written; the one before stays", "SNAPSHOT_FAILED"),
             Situation("the store broke and nothing more is stored until a restart", "STORE_BROKEN"),
             Situation("at start: another process holds the store; metadata `pid`", "STORE_LOCKED"),
             Situation("at start: the address cannot be listened on", "CANNOT_LISTEN"),

@@ -34,6 +34,10 @@ class HealthReporter:
         """Nothing serves, for now."""
         await self._set(_NOT_SERVING)
 
+    async def report(self, service: str, *, serves: bool) -> None:
+        """Whether one of the services serves, while the others go on as they are."""
+        await self._servicer.set(service, _SERVING if serves else _NOT_SERVING)
+
     async def shut_down(self) -> None:
         """Nothing serves any more; later changes are ignored."""
         await self._servicer.enter_graceful_shutdown()

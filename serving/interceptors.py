@@ -6,8 +6,8 @@ import asyncio
 import re
 import time
 import uuid
-from collections.abc import Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from typing import Any, TypeVar
 
 import grpc
@@ -16,6 +16,7 @@ from attrs import field, frozen
 from google.protobuf.message import DecodeError
 
 from linkbound.domain.errors import Error, InternalError, InvalidArgumentError, UnimplementedError, Violation
+from serving.admission import CallLimit
 from serving.auth import AUTHORIZATION_KEY, TokenCheck
 from serving.errors import internal_error, row_of, rpc_status
 from serving.logging import RPC_FAILED, RPC_FINISHED
@@ -32,6 +33,10 @@ Deserializer = Callable[[bytes], Any]
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}", re.ASCII)
 _LOG = structlog.get_logger("serving")
+_NO_LIMITS: Mapping[str, CallLimit] = {}
+PermissionCheck = Callable[[str | None], None]
+"""Given the authorization of a caller, raises where the caller may not make a call."""
+_NO_PERMISSIONS: Mapping[str, PermissionCheck] = {}
 
 
 class RpcInterceptor(grpc.aio.ServerInterceptor):
@@ -40,10 +45,21 @@ class RpcInterceptor(grpc.aio.ServerInterceptor):
     The request id of the caller, or a new one, goes back as `x-request-id` in the initial metadata, and in the trailing
     metadata of an error. Errors of the domain become rich statuses; anything else is INTERNAL and its traceback goes to
     the log. `draining` is set when the server stops: streams of health and reflection, which never end by themselves,
-    are ended then.
+    are ended then. Calls beyond the `limits` of their methods are refused before what they bring is read; of those that
+    carry an accepted token, `permissions` refuses further ones, by method.
     """
 
-    def __init__(self, *, error_domain: str, token_check: TokenCheck, draining: asyncio.Event) -> None:
+    def __init__(
+        self,
+        *,
+        error_domain: str,
+        token_check: TokenCheck,
+        draining: asyncio.Event,
+        limits: Mapping[str, CallLimit] = _NO_LIMITS,
+        permissions: Mapping[str, PermissionCheck] = _NO_PERMISSIONS,
+    ) -> None:
+        self._limits = limits
+        self._permissions = permissions
         self._error_domain = error_domain
         self._token_check = token_check
         self._draining = draining
@@ -57,7 +73,10 @@ class RpcInterceptor(grpc.aio.ServerInterceptor):
         handler = await continuation(handler_call_details)
         rpc = handler_call_details.method.lstrip("/")
         if handler is None:
-            return grpc.stream_stream_rpc_method_handler(self._unknown_method(rpc))
+            return self._refusing(rpc, UnimplementedError(f"this service has no method {rpc[:128]!r}"))
+        limit = self._limits.get(rpc)
+        if limit is not None and (refusal := limit.refusal()) is not None:
+            return self._refusing(rpc, refusal)
         if not handler.request_streaming and not handler.response_streaming:
             return self._wrap_unary(rpc, handler)
         return self._wrap_stream(rpc, handler)
@@ -68,7 +87,8 @@ class RpcInterceptor(grpc.aio.ServerInterceptor):
         async def call(raw: bytes, context: Context) -> Any:
             async def work(record: RpcRecord) -> Any:
                 record.request_bytes = len(raw)
-                return await behavior(_decoded(deserialize, raw), context)
+                with self._slot(rpc):
+                    return await behavior(_decoded(deserialize, raw), context)
 
             return await self._run(rpc, context, work)
 
@@ -88,10 +108,11 @@ class RpcInterceptor(grpc.aio.ServerInterceptor):
 
         async def call(request: Any, context: Context) -> Any:
             async def work(record: RpcRecord) -> Any:
-                if handler.request_streaming:
-                    return await _in_writing(behavior(request, context), context)
-                record.request_bytes = len(request)
-                return await _in_writing(behavior(_decoded(deserialize, request), context), context)
+                with self._slot(rpc):
+                    if handler.request_streaming:
+                        return await _in_writing(behavior(request, context), context)
+                    record.request_bytes = len(request)
+                    return await _in_writing(behavior(_decoded(deserialize, request), context), context)
 
             if rpc.startswith(INFRASTRUCTURE_PREFIX):
                 return await self._run(rpc, context, lambda record: _until(self._draining, work(record)))
@@ -109,14 +130,20 @@ class RpcInterceptor(grpc.aio.ServerInterceptor):
         wrapped: grpc.RpcMethodHandler[Any, Any] = wrap(call, decode, handler.response_serializer)
         return wrapped
 
-    def _unknown_method(self, rpc: str) -> Callable[[Any, Context], Awaitable[None]]:
+    def _refusing(self, rpc: str, error: Error) -> grpc.RpcMethodHandler[Any, Any]:
+        """A handler that answers `error` and reads nothing, whatever the method is."""
+
         async def call(_requests: Any, context: Context) -> None:
             async def work(_record: RpcRecord) -> None:
-                raise UnimplementedError(f"this service has no method {rpc[:128]!r}")
+                raise error
 
             await self._run(rpc, context, work)
 
-        return call
+        return grpc.stream_stream_rpc_method_handler(call)
+
+    def _slot(self, rpc: str) -> AbstractContextManager[None]:
+        limit = self._limits.get(rpc)
+        return nullcontext() if limit is None else limit.slot()
 
     async def _run(self, rpc: str, context: Context, work: Callable[[RpcRecord], Awaitable[T]]) -> T:
         started_ns = time.monotonic_ns()
@@ -141,6 +168,7 @@ class RpcInterceptor(grpc.aio.ServerInterceptor):
             await context.send_initial_metadata(((REQUEST_ID_KEY, record.request_id),))
             if not record.rpc.startswith(HEALTH_PREFIX):
                 self._token_check.check(metadata.authorization)
+                self._permissions.get(record.rpc, _anybody)(metadata.authorization)
             return await work(record)
         except grpc.aio.AbortError:
             # gRPC's own servicers end calls themselves.
@@ -168,6 +196,10 @@ class _Metadata:
         given = {key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)}
         request_id = given.get(REQUEST_ID_KEY, "")
         return cls(request_id if _REQUEST_ID.fullmatch(request_id) else uuid.uuid4().hex, given.get(AUTHORIZATION_KEY))
+
+
+def _anybody(_authorization: str | None) -> None:
+    """The permission of methods that every accepted caller may call."""
 
 
 def as_domain_error(failure: Exception, request_id: str) -> Error:

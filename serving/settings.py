@@ -118,7 +118,8 @@ class Variable:
     description: str
 
 
-def _boolean(value: str) -> bool:
+def boolean(value: str) -> bool:
+    """Whether the text of a variable says yes. Raises ValueError."""
     words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
     if value.lower() not in words:
         raise ValueError("is not one of true, yes, on, 1, false, no, off, 0")
@@ -132,7 +133,8 @@ def whole_number(value: str) -> int:
     return int(value)
 
 
-def _seconds(value: str) -> float:
+def seconds(value: str) -> float:
+    """The number of seconds that the text of a variable says. Raises ValueError."""
     try:
         return float(value)
     except ValueError:
@@ -155,7 +157,7 @@ VARIABLES = (
     Variable(
         "LINKBOUND_SERVER_ALLOW_PLAINTEXT",
         "allow_plaintext",
-        _boolean,
+        boolean,
         "Serve other machines without TLS, such as behind a proxy that encrypts.",
     ),
     Variable("LINKBOUND_SERVER_TLS_CERTIFICATE_FILE", "tls_certificate_file", Path, "Certificate chain, PEM."),
@@ -169,26 +171,26 @@ VARIABLES = (
     Variable(
         "LINKBOUND_SERVER_TOKEN_FILE", "token_file", Path, "Accepted tokens, one a line; unset: no token is asked for."
     ),
-    Variable("LINKBOUND_SERVER_REFLECTION", "reflection", _boolean, "Let tools ask for the protos."),
+    Variable("LINKBOUND_SERVER_REFLECTION", "reflection", boolean, "Let tools ask for the protos."),
     Variable(
         "LINKBOUND_SERVER_MAX_MESSAGE_BYTES", "max_message_bytes", whole_number, "Largest message in either direction."
     ),
     Variable(
-        "LINKBOUND_SERVER_KEEPALIVE_SECONDS", "keepalive_seconds", _seconds, "Quiet time before a connection is tested."
+        "LINKBOUND_SERVER_KEEPALIVE_SECONDS", "keepalive_seconds", seconds, "Quiet time before a connection is tested."
     ),
     Variable(
         "LINKBOUND_SERVER_KEEPALIVE_TIMEOUT_SECONDS",
         "keepalive_timeout_seconds",
-        _seconds,
+        seconds,
         "Time for the answer to such a test.",
     ),
     Variable(
-        "LINKBOUND_SERVER_GRACE_SECONDS", "grace_seconds", _seconds, "Time for running calls to end when stopping."
+        "LINKBOUND_SERVER_GRACE_SECONDS", "grace_seconds", seconds, "Time for running calls to end when stopping."
     ),
     Variable(
         "LINKBOUND_SERVER_CONNECTION_AGE_SECONDS",
         "connection_age_seconds",
-        _seconds,
+        seconds,
         "Age at which a connection is closed once its calls are done, so that callers find new replicas; unset: never.",
     ),
     Variable("LINKBOUND_SERVER_LOG_FORMAT", "log_format", _one_of(LogFormat), "auto, json or console."),

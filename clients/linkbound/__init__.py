@@ -14,13 +14,18 @@ if TYPE_CHECKING:
         UNSET,
         AsyncEstimatorClient,
         AsyncIngestClient,
+        AsyncRecordWriter,
         AsyncSampleWriter,
         EstimatorClient,
         IngestClient,
+        RecordWriter,
         SampleWriter,
+        Spool,
         Timeout,
         TlsFiles,
+        WhenFull,
     )
+    from linkbound.client.sql_rows import AsyncRecordBatchReader
     from linkbound.domain.batch import BatchAnswer, BatchQuestion
     from linkbound.domain.calibration import (
         Calibration,
@@ -78,9 +83,19 @@ if TYPE_CHECKING:
     from linkbound.domain.planning import LinkVerdict, PlanCheck, PlanItem, PlanStatus, SlowestLink, Verdict
     from linkbound.domain.prediction import Baseline, PredictedValue, Prediction, TransferModel
     from linkbound.domain.prefill import PrefillEstimate, PrefillRequest
-    from linkbound.domain.records import CollectiveResult, MetricAggregate, Record, RequestRecord, TrainingStep
+    from linkbound.domain.records import (
+        CollectiveResult,
+        Event,
+        LinkTest,
+        LinkTestDirection,
+        MetricAggregate,
+        Record,
+        RequestRecord,
+        TrainingStep,
+    )
     from linkbound.domain.run import Run, RunDetails, RunRowCounts, RunState, Setting
     from linkbound.domain.run_comparison import ComparisonRow, Finding, RunComparison, Severity
+    from linkbound.domain.run_watch import RunChange, RunUpdate
     from linkbound.domain.samples import SampleColumns, SeriesDescriptor
     from linkbound.domain.schedule import (
         PassShare,
@@ -91,8 +106,10 @@ if TYPE_CHECKING:
         TtftEstimates,
     )
     from linkbound.domain.sizing import CableLine, ClusterSizing, SizeOption
+    from linkbound.domain.sql import Snapshot, SnapshotWarning, SqlSummary, TruncatedAnswerWarning
     from linkbound.domain.sweep import SweepAxis, SweepColumns, SweepRange, SweepVariable
     from linkbound.domain.tp_projection import TpProjection, TpProjectionRequest, TpSizeProjection
+    from linkbound.domain.traffic import PhaseTraffic, PortTraffic, TrafficPoint, TrafficWindow
     from linkbound.domain.training import TrainingSharding, TrainingStepEstimate, TrainingStepRequest
     from linkbound.domain.workload import DecodeWorkload, PrefillWorkload
 
@@ -105,6 +122,8 @@ __all__ = [
     "AlreadyExistsError",
     "AsyncEstimatorClient",
     "AsyncIngestClient",
+    "AsyncRecordBatchReader",
+    "AsyncRecordWriter",
     "AsyncSampleWriter",
     "Baseline",
     "Basis",
@@ -147,6 +166,7 @@ __all__ = [
     "Error",
     "Estimate",
     "EstimatorClient",
+    "Event",
     "ExpertParallelism",
     "FailedPreconditionError",
     "Finding",
@@ -162,6 +182,8 @@ __all__ = [
     "Link",
     "LinkComparison",
     "LinkComparisonRequest",
+    "LinkTest",
+    "LinkTestDirection",
     "LinkTransport",
     "LinkVerdict",
     "MeasuredRange",
@@ -176,9 +198,11 @@ __all__ = [
     "ParallelLayout",
     "PassShare",
     "PermissionDeniedError",
+    "PhaseTraffic",
     "PlanCheck",
     "PlanItem",
     "PlanStatus",
+    "PortTraffic",
     "PredictedValue",
     "Prediction",
     "PrefillEstimate",
@@ -187,15 +211,18 @@ __all__ = [
     "ProtocolChange",
     "RankGroup",
     "Record",
+    "RecordWriter",
     "RequestRecord",
     "RequestTimes",
     "ResolvedLink",
     "ResourceExhaustedError",
     "Run",
+    "RunChange",
     "RunComparison",
     "RunDetails",
     "RunRowCounts",
     "RunState",
+    "RunUpdate",
     "SampleColumns",
     "SampleWriter",
     "ScheduleEstimate",
@@ -207,7 +234,11 @@ __all__ = [
     "Severity",
     "SizeOption",
     "SlowestLink",
+    "Snapshot",
+    "SnapshotWarning",
+    "Spool",
     "Spread",
+    "SqlSummary",
     "SweepAxis",
     "SweepColumns",
     "SweepRange",
@@ -217,11 +248,14 @@ __all__ = [
     "TpProjection",
     "TpProjectionRequest",
     "TpSizeProjection",
+    "TrafficPoint",
+    "TrafficWindow",
     "TrainingSharding",
     "TrainingStep",
     "TrainingStepEstimate",
     "TrainingStepRequest",
     "TransferModel",
+    "TruncatedAnswerWarning",
     "TtftEstimates",
     "UnauthenticatedError",
     "UnavailableError",
@@ -230,14 +264,18 @@ __all__ = [
     "UnreadableEntryWarning",
     "Verdict",
     "Violation",
+    "WhenFull",
     "__version__",
 ]
 
 _MODULES = {
+    "UNSET": "client",
     "AbortedError": "domain.errors",
     "AlreadyExistsError": "domain.errors",
     "AsyncEstimatorClient": "client",
     "AsyncIngestClient": "client",
+    "AsyncRecordBatchReader": "client.sql_rows",
+    "AsyncRecordWriter": "client",
     "AsyncSampleWriter": "client",
     "Baseline": "domain.prediction",
     "Basis": "domain.estimate",
@@ -280,6 +318,7 @@ _MODULES = {
     "Error": "domain.errors",
     "Estimate": "domain.estimate",
     "EstimatorClient": "client",
+    "Event": "domain.records",
     "ExpertParallelism": "domain.layout",
     "FailedPreconditionError": "domain.errors",
     "Finding": "domain.run_comparison",
@@ -295,6 +334,8 @@ _MODULES = {
     "Link": "domain.link",
     "LinkComparison": "domain.link_comparison",
     "LinkComparisonRequest": "domain.link_comparison",
+    "LinkTest": "domain.records",
+    "LinkTestDirection": "domain.records",
     "LinkTransport": "domain.link",
     "LinkVerdict": "domain.planning",
     "MeasuredRange": "domain.measured_range",
@@ -309,9 +350,11 @@ _MODULES = {
     "ParallelLayout": "domain.layout",
     "PassShare": "domain.schedule",
     "PermissionDeniedError": "domain.errors",
+    "PhaseTraffic": "domain.traffic",
     "PlanCheck": "domain.planning",
     "PlanItem": "domain.planning",
     "PlanStatus": "domain.planning",
+    "PortTraffic": "domain.traffic",
     "PredictedValue": "domain.prediction",
     "Prediction": "domain.prediction",
     "PrefillEstimate": "domain.prefill",
@@ -320,15 +363,18 @@ _MODULES = {
     "ProtocolChange": "domain.calibration",
     "RankGroup": "domain.layout",
     "Record": "domain.records",
+    "RecordWriter": "client",
     "RequestRecord": "domain.records",
     "RequestTimes": "domain.schedule",
     "ResolvedLink": "domain.link",
     "ResourceExhaustedError": "domain.errors",
     "Run": "domain.run",
+    "RunChange": "domain.run_watch",
     "RunComparison": "domain.run_comparison",
     "RunDetails": "domain.run",
     "RunRowCounts": "domain.run",
     "RunState": "domain.run",
+    "RunUpdate": "domain.run_watch",
     "SampleColumns": "domain.samples",
     "SampleWriter": "client",
     "ScheduleEstimate": "domain.schedule",
@@ -340,7 +386,11 @@ _MODULES = {
     "Severity": "domain.run_comparison",
     "SizeOption": "domain.sizing",
     "SlowestLink": "domain.planning",
+    "Snapshot": "domain.sql",
+    "SnapshotWarning": "domain.sql",
+    "Spool": "client",
     "Spread": "domain.metric",
+    "SqlSummary": "domain.sql",
     "SweepAxis": "domain.sweep",
     "SweepColumns": "domain.sweep",
     "SweepRange": "domain.sweep",
@@ -350,13 +400,15 @@ _MODULES = {
     "TpProjection": "domain.tp_projection",
     "TpProjectionRequest": "domain.tp_projection",
     "TpSizeProjection": "domain.tp_projection",
+    "TrafficPoint": "domain.traffic",
+    "TrafficWindow": "domain.traffic",
     "TrainingSharding": "domain.training",
     "TrainingStep": "domain.records",
     "TrainingStepEstimate": "domain.training",
     "TrainingStepRequest": "domain.training",
     "TransferModel": "domain.prediction",
+    "TruncatedAnswerWarning": "domain.sql",
     "TtftEstimates": "domain.schedule",
-    "UNSET": "client",
     "UnauthenticatedError": "domain.errors",
     "UnavailableError": "domain.errors",
     "UnimplementedError": "domain.errors",
@@ -364,6 +416,7 @@ _MODULES = {
     "UnreadableEntryWarning": "domain.paging",
     "Verdict": "domain.planning",
     "Violation": "domain.errors",
+    "WhenFull": "client",
 }
 
 

@@ -8,7 +8,8 @@ wire knows only one of the two for each field.
 from __future__ import annotations
 
 import hashlib
-import struct
+import sys
+from array import array
 from collections.abc import Iterable, Sequence
 from enum import Enum
 
@@ -16,7 +17,7 @@ import attrs
 
 from linkbound.domain.records import Record
 from linkbound.domain.run import CreateRunRequest
-from linkbound.domain.samples import SampleBatch, SeriesDescriptor
+from linkbound.domain.samples import UNKNOWN_READ_DURATION_NS, SampleBatch, SeriesDescriptor
 
 DIGEST_BYTES = 16
 """128 bits: two different contents under one number never meet by chance."""
@@ -30,17 +31,40 @@ def digest_of_records(records: Sequence[Record]) -> bytes:
     return _hash(_canonical(record).encode() for record in records)
 
 
-def digest_of_batch(batch: SampleBatch, series: Sequence[SeriesDescriptor]) -> bytes:
-    """Digest of a batch. Series count by what they are, so that a stream opened anew may announce them in other order.
+def names_of_series(series: Sequence[SeriesDescriptor]) -> tuple[bytes, ...]:
+    """What `digest_of_batch` knows the series of a stream by."""
+    return tuple(_canonical(descriptor).encode() for descriptor in series)
 
-    Readings that are outside 64 bits and series that were not announced, as malformed batches have them, count too.
+
+def digest_of_batch(batch: SampleBatch, names: Sequence[bytes]) -> bytes:
+    """Digest of a batch of a stream whose series have these `names_of_series`.
+
+    What counts is which readings each series brings: neither its index nor its place in the batch, so that a stream
+    opened anew may announce the series in other order, nor how the batch is encoded. Columns of unequal length and
+    series that were not announced, as malformed batches have them, count too.
     """
-    parts: list[bytes] = []
-    for columns in batch.columns:
-        known = 0 <= columns.series_index < len(series)
-        name = _canonical(series[columns.series_index]) if known else f"series {columns.series_index}"
-        parts += [name.encode(), *map(_column, (columns.time_ns, columns.value, columns.read_duration_ns))]
-    return _hash(parts)
+    entries = sorted(
+        (_name_of(columns.series_index, names), position)
+        for position, columns in enumerate(batch.columns)
+        if columns.time_ns or columns.value or columns.read_duration_ns
+    )
+    digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
+    for name, position in entries:
+        columns = batch.columns[position]
+        durations = columns.read_duration_ns
+        _add(digest, name)
+        _add(digest, _bytes_of(columns.time_ns))
+        _add(digest, _bytes_of(columns.value))
+        _add(digest, _bytes_of(durations) if any_known(durations) else b"")
+    return digest.digest()
+
+
+def any_known(read_duration_ns: array[int]) -> bool:
+    """Whether any duration of the column is known: one without says as much as no column."""
+    return len(read_duration_ns) > 0 and (
+        read_duration_ns[0] != UNKNOWN_READ_DURATION_NS
+        or read_duration_ns.count(UNKNOWN_READ_DURATION_NS) < len(read_duration_ns)
+    )
 
 
 def digest_of_refused(content: bytes) -> bytes:
@@ -63,17 +87,26 @@ def _hash(parts: Iterable[bytes]) -> bytes:
     """Digest of a sequence of byte strings; each counts with its length, so that no two sequences run together."""
     digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
     for part in parts:
-        digest.update(len(part).to_bytes(8, "big"))
-        digest.update(part)
+        _add(digest, part)
     return digest.digest()
 
 
-def _column(numbers: tuple[int, ...]) -> bytes:
-    """The numbers as 64-bit integers, or as text where they do not fit; the first byte says which."""
-    try:
-        return b"q" + struct.pack(f"<{len(numbers)}q", *numbers)
-    except struct.error:
-        return b"t" + ",".join(map(str, numbers)).encode()
+def _add(digest: hashlib.blake2b, part: bytes | memoryview) -> None:
+    digest.update(len(part).to_bytes(8, "big"))
+    digest.update(part)
+
+
+def _name_of(series_index: int, names: Sequence[bytes]) -> bytes:
+    return names[series_index] if 0 <= series_index < len(names) else b"series %d" % series_index
+
+
+def _bytes_of(column: array[int]) -> memoryview:
+    """The numbers as they are on the wire of a column: little-endian, 64 bits each."""
+    if sys.byteorder == "big":
+        column = column[:]
+        column.byteswap()
+    # A view without entries cannot be cast.
+    return memoryview(column).cast("B") if column else memoryview(b"")
 
 
 def _canonical(value: object) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from attrs import field, frozen
+from attrs import astuple, field, frozen
 
 from linkbound.domain.errors import InvalidArgumentError, Violation
 from linkbound.domain.prediction import SUBJECT
@@ -36,6 +36,20 @@ class RecordPosition:
     round_index: int = field(metadata=ROUND_INDEX)
     request_index: int = field(metadata=REQUEST_INDEX)
     passed_count: int = field(metadata=whole(1, 2**62))
+
+
+@frozen(kw_only=True)
+class PhasePosition:
+    """The last row of a page of phases: its request, which one of those with the same three keys, and which row of it.
+
+    Both count from 0. The rows of a request are those of the ports, in their order.
+    """
+
+    subject: str = field(metadata=SUBJECT)
+    round_index: int = field(metadata=ROUND_INDEX)
+    request_index: int = field(metadata=REQUEST_INDEX)
+    repetition: int = field(metadata=whole(0, 2**62))
+    row_index: int = field(metadata=whole(0, 2**62))
 
 
 def encode_page_token(position: PagePosition) -> str:
@@ -78,6 +92,34 @@ def decode_record_token(token: str) -> RecordPosition | None:
         raise _not_a_token() from error
     position = RecordPosition(
         subject=subject, round_index=round_index, request_index=request_index, passed_count=passed_count
+    )
+    if any(violations_of(position)):
+        raise _not_a_token()
+    return position
+
+
+def encode_phase_token(position: PhasePosition) -> str:
+    """The token that asks for the rows that follow `position`."""
+    return _encoded(list(astuple(position)))
+
+
+def decode_phase_token(token: str) -> PhasePosition | None:
+    """The position in `token`; None for the empty token, which asks for the first page.
+
+    Raises InvalidArgumentError on `page_token` for a token that `encode_phase_token` did not make.
+    """
+    if not token:
+        return None
+    try:
+        subject, round_index, request_index, repetition, row_index = _decoded(token)
+    except (ValueError, TypeError) as error:
+        raise _not_a_token() from error
+    position = PhasePosition(
+        subject=subject,
+        round_index=round_index,
+        request_index=request_index,
+        repetition=repetition,
+        row_index=row_index,
     )
     if any(violations_of(position)):
         raise _not_a_token()

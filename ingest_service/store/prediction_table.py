@@ -56,12 +56,12 @@ def insert_prediction(
 ) -> None:
     """Stores the frozen prediction of a new run within the current transaction."""
     connection.execute(
-        "INSERT INTO predictions (run_id, prediction_index, made_after_the_fact, estimator_version, store_time_utc)"
+        "INSERT INTO hot.predictions (run_id, prediction_index, made_after_the_fact, estimator_version, store_time_utc)"
         " VALUES (?, ?, false, ?, ?)",
         [run_id, FROZEN_INDEX, prediction.estimator_version, to_utc_column(store_time)],
     )
     rows = [_row(run_id, index, value) for index, value in enumerate(prediction.values)]
-    insert_arrow(connection, "predicted_values", arrow_table(_SCHEMA, rows))
+    insert_arrow(connection, "hot.predicted_values", arrow_table(_SCHEMA, rows))
 
 
 def select_prediction(connection: duckdb.DuckDBPyConnection, run_id: str) -> Prediction | None:
@@ -88,8 +88,8 @@ def select_prediction(connection: duckdb.DuckDBPyConnection, run_id: str) -> Pre
 
 def delete_prediction(connection: duckdb.DuckDBPyConnection, run_id: str) -> None:
     """Deletes the predictions of a run within the current transaction."""
-    connection.execute("DELETE FROM predicted_values WHERE run_id = ?", [run_id])
-    connection.execute("DELETE FROM predictions WHERE run_id = ?", [run_id])
+    connection.execute("DELETE FROM hot.predicted_values WHERE run_id = ?", [run_id])
+    connection.execute("DELETE FROM hot.predictions WHERE run_id = ?", [run_id])
 
 
 def _row(run_id: str, index: int, value: PredictedValue) -> tuple[object, ...]:

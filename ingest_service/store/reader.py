@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import duckdb
 
@@ -19,6 +19,8 @@ from ingest_service.core.page_token import (
 )
 from ingest_service.store.condition import StoreCondition
 from ingest_service.store.database import broken_store_error, closed_store_error
+from ingest_service.store.public_views import SAMPLES_TABLE
+from ingest_service.store.query_limit import interrupted_after
 from ingest_service.store.record_tables import (
     COLLECTIVE_RESULTS,
     METRIC_AGGREGATES,
@@ -26,16 +28,18 @@ from ingest_service.store.record_tables import (
     TRAINING_STEPS,
     select_request_records,
 )
+from ingest_service.store.row_counts import count_rows
 from ingest_service.store.run_commands import existing_run
-from ingest_service.store.run_table import count_rows, select_runs
+from ingest_service.store.run_scope import RunScope
+from ingest_service.store.run_table import select_runs
+from ingest_service.store.seal_errors import RUN_UNREADABLE, sealed_file_error
+from ingest_service.store.traffic_answers import phase_traffic, port_traffic
 from ingest_service.store.transactions import BREAKING_ERRORS
-from linkbound.domain.errors import DeadlineExceededError
+from linkbound.domain.errors import FailedPreconditionError
 from linkbound.domain.paging import Page, PageRequest
 from linkbound.domain.records import ListRequestRecordsRequest, RequestRecord
 from linkbound.domain.run import Run, RunDetails
-
-INTERRUPT_INTERVAL_SECONDS = 0.1
-"""An interrupt ends the query that runs and no later one, so it is repeated until the work is over."""
+from linkbound.domain.traffic import ListPhaseTrafficRequest, PhaseTraffic, PortTraffic, TrafficRequest
 
 
 class Reader:
@@ -44,9 +48,10 @@ class Reader:
     Errors of every method besides its own: UnavailableError (STORE_CLOSED, STORE_BROKEN).
     """
 
-    def __init__(self, root: duckdb.DuckDBPyConnection, condition: StoreCondition) -> None:
+    def __init__(self, root: duckdb.DuckDBPyConnection, condition: StoreCondition, scope: RunScope) -> None:
         self._root = root
         self._condition = condition
+        self._scope = scope
         self._lock = threading.Lock()
         self._closed = False
 
@@ -77,8 +82,8 @@ class Reader:
         """
         after = decode_record_token(request.page_token)
         limit = request.effective_page_size
-        with self._snapshot() as cursor, _interrupted_after(cursor, limit_seconds):
-            existing_run(cursor, request.run)
+        with self._snapshot() as cursor, interrupted_after(cursor, limit_seconds):
+            self._narrow(cursor, request.run, REQUEST_RECORDS.name)
             records = select_request_records(cursor, request.run, request.subject, after, limit + 1)
         if len(records) <= limit:
             return Page(entries=records)
@@ -90,8 +95,9 @@ class Reader:
 
         Raises NotFoundError, and DeadlineExceededError where the queries take longer than `limit_seconds`.
         """
-        with self._snapshot() as cursor, _interrupted_after(cursor, limit_seconds):
-            run = existing_run(cursor, run_id).run
+        with self._snapshot() as cursor, interrupted_after(cursor, limit_seconds):
+            tables = (METRIC_AGGREGATES, REQUEST_RECORDS, COLLECTIVE_RESULTS, TRAINING_STEPS)
+            run = self._narrow(cursor, run_id, *(table.name for table in tables))
             records = MeasuredRecords(
                 aggregates=METRIC_AGGREGATES.select(cursor, run_id),
                 requests=REQUEST_RECORDS.select(cursor, run_id),
@@ -100,10 +106,42 @@ class Reader:
             )
         return run, records
 
+    def query_traffic(self, request: TrafficRequest, limit_seconds: float | None = None) -> tuple[PortTraffic, ...]:
+        """Rates of the counters of a run over windows of time.
+
+        Raises NotFoundError, InvalidArgumentError for a metric that counts no bytes, and DeadlineExceededError where it
+        takes longer than `limit_seconds`.
+        """
+        with self._snapshot() as cursor, interrupted_after(cursor, limit_seconds) as limit:
+            run = self._narrow(cursor, request.run, SAMPLES_TABLE)
+            return port_traffic(cursor, run, request, limit.check)
+
+    def list_phase_traffic(
+        self, request: ListPhaseTrafficRequest, limit_seconds: float | None = None
+    ) -> Page[PhaseTraffic]:
+        """One page of the traffic of a run in the phases of its requests.
+
+        Raises NotFoundError, InvalidArgumentError on `page_token`, and DeadlineExceededError where it takes longer than
+        `limit_seconds`.
+        """
+        with self._snapshot() as cursor, interrupted_after(cursor, limit_seconds) as limit:
+            run = self._narrow(cursor, request.run, SAMPLES_TABLE, REQUEST_RECORDS.name)
+            return phase_traffic(cursor, run, request, limit.check)
+
+    def reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+        """A cursor on one snapshot, for a read that others put together."""
+        return self._snapshot()
+
     def close(self) -> None:
         """Lets no new read begin."""
         with self._lock:
             self._closed = True
+
+    def _narrow(self, cursor: duckdb.DuckDBPyConnection, run_id: str, *tables: str) -> Run:
+        """The run, of which alone `tables` tell from now on. Raises NotFoundError."""
+        run = existing_run(cursor, run_id).run
+        self._scope.narrow(cursor, run, tables)
+        return run
 
     @contextmanager
     def _snapshot(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -115,36 +153,32 @@ class Reader:
                 raise closed_store_error()
             cursor = self._root.cursor()
         try:
-            cursor.begin()
-            yield cursor
-        except BREAKING_ERRORS as error:
-            self._condition.mark_broken(error)
-            raise broken_store_error(str(error)) from error
+            with self._breaking_errors():
+                cursor.begin()
+                yield cursor
+        except FailedPreconditionError as error:
+            if error.reason == RUN_UNREADABLE:
+                self._check_existence(error.metadata["run"])
+            raise
         finally:
             # Ends the transaction too: nothing was written in it.
             cursor.close()
 
+    @contextmanager
+    def _breaking_errors(self) -> Iterator[None]:
+        """Notices errors that say that the store is of no more use, and those that are about a sealed run alone."""
+        try:
+            yield
+        except duckdb.Error as error:
+            unreadable = sealed_file_error(error, self._scope.folder)
+            if unreadable is not None:
+                raise unreadable from error
+            if not isinstance(error, BREAKING_ERRORS):
+                raise
+            self._condition.mark_broken(error)
+            raise broken_store_error(str(error)) from error
 
-@contextmanager
-def _interrupted_after(cursor: duckdb.DuckDBPyConnection, limit_seconds: float | None) -> Iterator[None]:
-    """Ends the queries of the block once the time is over. Raises DeadlineExceededError then."""
-    if limit_seconds is None:
-        yield
-        return
-    done = threading.Event()
-
-    def interrupt() -> None:
-        wait_seconds = limit_seconds
-        while not done.wait(wait_seconds):
-            cursor.interrupt()
-            wait_seconds = INTERRUPT_INTERVAL_SECONDS
-
-    thread = threading.Thread(target=interrupt, name="linkbound-interrupt", daemon=True)
-    thread.start()
-    try:
-        yield
-    except duckdb.InterruptException as error:
-        raise DeadlineExceededError(f"the read took longer than {limit_seconds:g} s") from error
-    finally:
-        done.set()
-        thread.join()
+    def _check_existence(self, run_id: str) -> None:
+        """Raises NotFoundError where the run is deleted by now: the files of one that is being read may go."""
+        with self._root.cursor() as cursor:
+            existing_run(cursor, run_id)

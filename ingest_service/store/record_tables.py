@@ -1,4 +1,4 @@
-"""The four record tables: which record goes into which columns, and back."""
+"""The tables of records: which record goes into which columns, and back."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from attrs import frozen
 
 from ingest_service.core.page_token import RecordPosition
 from ingest_service.store.arrow_rows import arrow_table
-from ingest_service.store.queries import select, select_number
+from ingest_service.store.queries import select
 from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.metric import Metric, Spread
 from linkbound.domain.records import (
     AppendRequest,
     CollectiveResult,
+    Event,
+    LinkTest,
+    LinkTestDirection,
     MetricAggregate,
     Record,
     RequestRecord,
@@ -26,37 +29,44 @@ from linkbound.domain.records import (
 
 R = TypeVar("R", bound=Record)
 
-_APPEND_COLUMNS = (("run_id", pa.string()), ("writer_id", pa.string()), ("sequence_number", pa.int64()))
+_APPEND_COLUMNS = (
+    ("run_id", pa.string()),
+    ("writer_id", pa.string()),
+    ("sequence_number", pa.int64()),
+    ("record_index", pa.int32()),
+)
 
 
 @frozen(kw_only=True)
 class RecordTable(Generic[R]):
-    """One table of records. `columns` leaves out the three that say which append brought a row."""
+    """One table of records, written as `hot_name` and read as `name`.
+
+    `columns` leaves out those that say which append brought a row, and its place there.
+    """
 
     name: str
     columns: tuple[tuple[str, pa.DataType], ...]
     to_row: Callable[[R], tuple[object, ...]]
     from_row: Callable[[Sequence[Any]], R]
 
+    @property
+    def hot_name(self) -> str:
+        """The table that appends go into."""
+        return f"hot.{self.name}"
+
     def rows(self, run_id: str, writer_id: str, sequence_number: int, records: Sequence[R]) -> pa.Table:
         """The records of one append as rows of this table."""
-        head = (run_id, writer_id, sequence_number)
         schema = pa.schema([*_APPEND_COLUMNS, *self.columns])
-        return arrow_table(schema, [(*head, *self.to_row(record)) for record in records])
+        rows = [
+            (run_id, writer_id, sequence_number, index, *self.to_row(record)) for index, record in enumerate(records)
+        ]
+        return arrow_table(schema, rows)
 
     def select(self, connection: duckdb.DuckDBPyConnection, run_id: str) -> tuple[R, ...]:
         """The records of a run in the order in which they were stored."""
         names = ", ".join(name for name, _ in self.columns)
-        rows = select(connection, f"SELECT {names} FROM {self.name} WHERE run_id = ? ORDER BY rowid", [run_id])
+        rows = select(connection, f"SELECT {names} FROM {self.name} WHERE run_id = ? ORDER BY stored_index", [run_id])
         return tuple(map(self.from_row, rows))
-
-    def count(self, connection: duckdb.DuckDBPyConnection, run_id: str) -> int:
-        """Rows of a run."""
-        return select_number(connection, f"SELECT count(*) FROM {self.name} WHERE run_id = ?", [run_id])
-
-    def delete(self, connection: duckdb.DuckDBPyConnection, run_id: str) -> None:
-        """Deletes the rows of a run within the current transaction."""
-        connection.execute(f"DELETE FROM {self.name} WHERE run_id = ?", [run_id])
 
 
 def _aggregate_row(aggregate: MetricAggregate) -> tuple[object, ...]:
@@ -105,6 +115,17 @@ def _collective(row: Sequence[Any]) -> CollectiveResult:
     )
 
 
+def _link_test_row(test: LinkTest) -> tuple[object, ...]:
+    row = [getattr(test, name) for name in _LINK_TEST_NAMES]
+    row[_DIRECTION_POSITION] = test.direction.name
+    return tuple(row)
+
+
+def _link_test(row: Sequence[Any]) -> LinkTest:
+    values = dict(zip(_LINK_TEST_NAMES, row, strict=True))
+    return LinkTest(**{**values, "direction": LinkTestDirection[values["direction"]]})
+
+
 _REQUEST_COLUMNS = (
     ("subject", pa.string()),
     ("round_index", pa.int32()),
@@ -129,11 +150,37 @@ _STEP_COLUMNS = (
     ("elapsed_seconds", pa.float64()),
     ("source", pa.string()),
 )
+_LINK_TEST_COLUMNS = (
+    ("subject", pa.string()),
+    ("tool", pa.string()),
+    ("source_node", pa.string()),
+    ("destination_node", pa.string()),
+    ("device", pa.string()),
+    ("direction", pa.string()),
+    ("message_bytes", pa.int64()),
+    ("bits_per_second", pa.float64()),
+    ("latency_seconds", pa.float64()),
+    ("mtu_bytes", pa.int32()),
+    ("source", pa.string()),
+)
+_EVENT_COLUMNS = (
+    ("kind", pa.string()),
+    ("subject", pa.string()),
+    ("node", pa.string()),
+    ("boot_id", pa.string()),
+    ("time_ns", pa.int64()),
+    ("time_unix_ns", pa.int64()),
+    ("event_count", pa.int64()),
+    ("text", pa.string()),
+)
 _REQUEST_NAMES = tuple(name for name, _ in _REQUEST_COLUMNS)
 _STEP_NAMES = tuple(name for name, _ in _STEP_COLUMNS)
+_LINK_TEST_NAMES = tuple(name for name, _ in _LINK_TEST_COLUMNS)
+_DIRECTION_POSITION = _LINK_TEST_NAMES.index("direction")
+_EVENT_NAMES = tuple(name for name, _ in _EVENT_COLUMNS)
 
 REQUEST_RECORDS: RecordTable[RequestRecord] = RecordTable(
-    name="request_records",
+    name="requests",
     columns=_REQUEST_COLUMNS,
     to_row=attrgetter(*_REQUEST_NAMES),
     from_row=lambda row: RequestRecord(**dict(zip(_REQUEST_NAMES, row, strict=True))),
@@ -153,7 +200,7 @@ METRIC_AGGREGATES: RecordTable[MetricAggregate] = RecordTable(
     from_row=_aggregate,
 )
 COLLECTIVE_RESULTS: RecordTable[CollectiveResult] = RecordTable(
-    name="collective_results",
+    name="collectives",
     columns=(
         ("subject", pa.string()),
         ("kind", pa.string()),
@@ -174,13 +221,32 @@ TRAINING_STEPS: RecordTable[TrainingStep] = RecordTable(
     from_row=lambda row: TrainingStep(**dict(zip(_STEP_NAMES, row, strict=True))),
 )
 
-RECORD_TABLES: tuple[RecordTable[Any], ...] = (REQUEST_RECORDS, METRIC_AGGREGATES, COLLECTIVE_RESULTS, TRAINING_STEPS)
+LINK_TESTS: RecordTable[LinkTest] = RecordTable(
+    name="link_tests", columns=_LINK_TEST_COLUMNS, to_row=_link_test_row, from_row=_link_test
+)
+EVENTS: RecordTable[Event] = RecordTable(
+    name="events",
+    columns=_EVENT_COLUMNS,
+    to_row=attrgetter(*_EVENT_NAMES),
+    from_row=lambda row: Event(**dict(zip(_EVENT_NAMES, row, strict=True))),
+)
+
+RECORD_TABLES: tuple[RecordTable[Any], ...] = (
+    REQUEST_RECORDS,
+    METRIC_AGGREGATES,
+    COLLECTIVE_RESULTS,
+    TRAINING_STEPS,
+    LINK_TESTS,
+    EVENTS,
+)
 
 _TABLE_OF_RECORD: dict[type[Record], RecordTable[Any]] = {
     RequestRecord: REQUEST_RECORDS,
     MetricAggregate: METRIC_AGGREGATES,
     CollectiveResult: COLLECTIVE_RESULTS,
     TrainingStep: TRAINING_STEPS,
+    LinkTest: LINK_TESTS,
+    Event: EVENTS,
 }
 
 
@@ -205,7 +271,7 @@ def select_request_records(
     rows = select(
         connection,
         f"SELECT {', '.join(names)} FROM {REQUEST_RECORDS.name} WHERE {' AND '.join(conditions)}"
-        " ORDER BY subject, round_index, request_index, rowid LIMIT ? OFFSET ?",
+        " ORDER BY subject, round_index, request_index, stored_index LIMIT ? OFFSET ?",
         [*parameters, limit, passed_count],
     )
     return tuple(RequestRecord(**dict(zip(names, row, strict=True))) for row in rows)

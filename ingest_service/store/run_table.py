@@ -12,20 +12,11 @@ from attrs import evolve, frozen
 
 from ingest_service.core.page_token import PagePosition
 from ingest_service.store.arrow_rows import arrow_table, insert_arrow
-from ingest_service.store.ledger import delete_ledger
 from ingest_service.store.prediction_table import delete_prediction, insert_prediction, select_prediction
 from ingest_service.store.queries import select, select_row
-from ingest_service.store.record_tables import (
-    COLLECTIVE_RESULTS,
-    METRIC_AGGREGATES,
-    RECORD_TABLES,
-    REQUEST_RECORDS,
-    TRAINING_STEPS,
-)
-from ingest_service.store.sample_tables import count_samples, delete_samples
 from ingest_service.store.timestamps import from_utc_column, to_utc_column
 from linkbound.domain.errors import NotFoundError, Resource
-from linkbound.domain.run import CreateRunRequest, Run, RunRowCounts, RunState, Setting
+from linkbound.domain.run import CreateRunRequest, Run, RunState, Setting
 
 NEAR_NAME_COUNT = 3
 LEAST_NEAR_SIMILARITY = 0.85
@@ -75,7 +66,7 @@ def insert_run(
 ) -> None:
     """Stores a new open run with its settings and prediction within the current transaction."""
     connection.execute(
-        f"INSERT INTO runs ({_COLUMNS}, content_digest) VALUES (?, ?, ?, ?, NULL, ?, ?)",
+        f"INSERT INTO hot.runs ({_COLUMNS}, content_digest) VALUES (?, ?, ?, ?, NULL, ?, ?)",
         [
             request.run_id,
             request.display_name,
@@ -87,7 +78,7 @@ def insert_run(
     )
     rows = [(request.run_id, setting.key, setting.value) for setting in request.settings]
     if rows:
-        insert_arrow(connection, "settings", arrow_table(_SETTINGS_SCHEMA, rows))
+        insert_arrow(connection, "hot.settings", arrow_table(_SETTINGS_SCHEMA, rows))
     if request.prediction is not None:
         insert_prediction(connection, request.run_id, request.prediction, create_time)
 
@@ -95,31 +86,16 @@ def insert_run(
 def mark_sealed(connection: duckdb.DuckDBPyConnection, run_id: str, seal_time: datetime) -> None:
     """Seals a run within the current transaction."""
     connection.execute(
-        "UPDATE runs SET state = ?, seal_time_utc = ? WHERE run_id = ?",
+        "UPDATE hot.runs SET state = ?, seal_time_utc = ? WHERE run_id = ?",
         [RunState.SEALED.name, to_utc_column(seal_time), run_id],
     )
 
 
 def delete_run_rows(connection: duckdb.DuckDBPyConnection, run_id: str) -> None:
-    """Deletes a run with everything in it within the current transaction."""
-    for table in RECORD_TABLES:
-        table.delete(connection, run_id)
-    delete_samples(connection, run_id)
-    delete_ledger(connection, run_id)
+    """Deletes what says that there is a run, within the current transaction; its data is still to be dropped."""
     delete_prediction(connection, run_id)
-    connection.execute("DELETE FROM settings WHERE run_id = ?", [run_id])
-    connection.execute("DELETE FROM runs WHERE run_id = ?", [run_id])
-
-
-def count_rows(connection: duckdb.DuckDBPyConnection, run_id: str) -> RunRowCounts:
-    """Rows of a run by kind."""
-    return RunRowCounts(
-        request_record_count=REQUEST_RECORDS.count(connection, run_id),
-        metric_aggregate_count=METRIC_AGGREGATES.count(connection, run_id),
-        collective_result_count=COLLECTIVE_RESULTS.count(connection, run_id),
-        training_step_count=TRAINING_STEPS.count(connection, run_id),
-        sample_count=count_samples(connection, run_id),
-    )
+    for name in ("sealed_files", "sealed_writers", "settings", "runs"):
+        connection.execute(f"DELETE FROM hot.{name} WHERE run_id = ?", [run_id])
 
 
 def run_not_found(connection: duckdb.DuckDBPyConnection, run_id: str) -> NotFoundError:
@@ -143,6 +119,14 @@ def _runs(connection: duckdb.DuckDBPyConnection, rows: Sequence[tuple[Any, ...]]
     )
     for run_id, key, value in found:
         settings[run_id].append(Setting(key=key, value=value))
+    sizes = dict(
+        select(
+            connection,
+            "SELECT run_id, sum(size_bytes)::BIGINT FROM hot.sealed_files"
+            " WHERE run_id IN (SELECT unnest(?)) GROUP BY run_id",
+            [list(settings)],
+        )
+    )
     return tuple(
         Run(
             run_id=run_id,
@@ -152,6 +136,7 @@ def _runs(connection: duckdb.DuckDBPyConnection, rows: Sequence[tuple[Any, ...]]
             seal_time=from_utc_column(seal_time) if seal_time is not None else None,
             source=source,
             settings=tuple(settings[run_id]),
+            sealed_size_bytes=sizes.get(run_id, 0),
         )
         for run_id, display_name, state, create_time, seal_time, source in rows
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 
 import attrs
@@ -11,16 +12,14 @@ import pyarrow as pa
 from attrs import define, field, frozen
 from numpy.typing import NDArray
 
-from ingest_service.core.samples import SeriesReadings
-from ingest_service.store.arrow_rows import arrow_table, insert_arrow
-from ingest_service.store.queries import select, select_number
-from linkbound.domain.samples import SeriesDescriptor
-
-UNKNOWN_DURATION_NS = -1
-"""Stands for NULL in columns of read durations until they are stored; a real one is never negative."""
+from ingest_service.core.samples import SeriesReadings, as_numbers
+from ingest_service.store.arrow_rows import arrow_table, insert_arrow, insert_in_order
+from ingest_service.store.queries import select
+from linkbound.domain.samples import INT64_TYPECODE, UNKNOWN_READ_DURATION_NS, SeriesDescriptor
 
 Int64Column = NDArray[np.int64]
 
+_NO_PARTS = (array(INT64_TYPECODE),)
 _DESCRIPTOR_NAMES = tuple(attribute.name for attribute in attrs.fields(SeriesDescriptor))
 _SERIES_SCHEMA = pa.schema(
     [
@@ -34,6 +33,7 @@ _SERIES_SCHEMA = pa.schema(
         ("unit_bytes", pa.int32()),
         ("counter_bits", pa.int32()),
         ("boot_id", pa.string()),
+        ("physical_port", pa.string()),
     ]
 )
 
@@ -73,21 +73,21 @@ class WriterSamples:
 
 
 def sample_rows(readings: Sequence[SeriesReadings]) -> SampleRows:
-    """Converts readings into columns."""
-    unknown = (UNKNOWN_DURATION_NS,)
+    """Puts the readings of several series together."""
+    unknown = array(INT64_TYPECODE, [UNKNOWN_READ_DURATION_NS])
     return SampleRows(
         series=tuple(series.series for series in readings),
         reading_counts=tuple(len(series.time_ns) for series in readings),
-        time_ns=_column([series.time_ns for series in readings]),
-        value=_column([series.value for series in readings]),
-        read_duration_ns=_column(
-            [series.read_duration_ns or unknown * len(series.time_ns) for series in readings],
-        ),
+        time_ns=_joined([series.time_ns for series in readings]),
+        value=_joined([series.value for series in readings]),
+        read_duration_ns=_joined([series.read_duration_ns or unknown * len(series.time_ns) for series in readings]),
     )
 
 
-def _column(parts: Sequence[tuple[int, ...]]) -> Int64Column:
-    return np.concatenate([np.array(part, dtype=np.int64) for part in parts] or [np.empty(0, dtype=np.int64)])
+def _joined(parts: Sequence[array[int]]) -> Int64Column:
+    if len(parts) == 1:
+        return as_numbers(parts[0])
+    return np.concatenate([as_numbers(part) for part in parts or _NO_PARTS])
 
 
 @define
@@ -129,13 +129,13 @@ class SeriesRegistry:
         self._known_runs.add(run_id)
 
     def _insert(self, keys: Sequence[SeriesKey]) -> None:
-        new_ids = select(self._connection, "SELECT nextval('series_ids') FROM range(?)", [len(keys)])
+        new_ids = select(self._connection, "SELECT nextval('hot.series_ids') FROM range(?)", [len(keys)])
         rows: list[tuple[object, ...]] = []
         for (series_id,), key in zip(new_ids, keys, strict=True):
             self._ids[key] = series_id
             values = attrs.astuple(key.descriptor)
             rows.append((series_id, key.run_id, key.writer_id, *values))
-        insert_arrow(self._connection, "series", arrow_table(_SERIES_SCHEMA, rows))
+        insert_arrow(self._connection, "hot.series", arrow_table(_SERIES_SCHEMA, rows))
 
 
 def insert_samples(
@@ -152,23 +152,6 @@ def insert_samples(
         "series_id": pa.array(series_ids),
         "time_ns": pa.array(np.concatenate([batch.rows.time_ns for batch in batches])),
         "value": pa.array(np.concatenate([batch.rows.value for batch in batches])),
-        "read_duration_ns": pa.array(durations_ns, mask=durations_ns == UNKNOWN_DURATION_NS),
+        "read_duration_ns": pa.array(durations_ns, mask=durations_ns == UNKNOWN_READ_DURATION_NS),
     }
-    insert_arrow(connection, "counter_samples", pa.table(columns))
-
-
-def count_samples(connection: duckdb.DuckDBPyConnection, run_id: str) -> int:
-    """Samples of a run."""
-    return select_number(
-        connection,
-        "SELECT count(*) FROM counter_samples WHERE series_id IN (SELECT series_id FROM series WHERE run_id = ?)",
-        [run_id],
-    )
-
-
-def delete_samples(connection: duckdb.DuckDBPyConnection, run_id: str) -> None:
-    """Deletes the samples and series of a run within the current transaction."""
-    connection.execute(
-        "DELETE FROM counter_samples WHERE series_id IN (SELECT series_id FROM series WHERE run_id = ?)", [run_id]
-    )
-    connection.execute("DELETE FROM series WHERE run_id = ?", [run_id])
+    insert_in_order(connection, "hot.counter_samples", pa.table(columns))

@@ -35,10 +35,13 @@ def shipped_migrations() -> tuple[Migration, ...]:
 
 def applied_versions(connection: duckdb.DuckDBPyConnection) -> tuple[int, ...]:
     """Versions that the database has, ascending; none where it is new."""
-    tables = select(connection, "SELECT table_name FROM duckdb_tables() WHERE table_name = 'schema_versions'")
+    tables = select(
+        connection,
+        "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'hot' AND table_name = 'schema_versions'",
+    )
     if not tables:
         return ()
-    rows = select(connection, "SELECT version FROM schema_versions ORDER BY version")
+    rows = select(connection, "SELECT version FROM hot.schema_versions ORDER BY version")
     return tuple(version for (version,) in rows)
 
 
@@ -52,6 +55,26 @@ def migrate(
     Raises FailedPreconditionError (SCHEMA_NEWER) where a newer release made the file.
     """
     applied = applied_versions(connection)
+    _check_not_newer(applied, migrations)
+    for migration in migrations:
+        if migration.version not in applied:
+            _apply(connection, migration, clock())
+
+
+def check_versions(connection: duckdb.DuckDBPyConnection, migrations: Sequence[Migration]) -> None:
+    """Raises FailedPreconditionError (SCHEMA_NEWER, SCHEMA_OLDER) where the database has not just these migrations."""
+    applied = applied_versions(connection)
+    _check_not_newer(applied, migrations)
+    missing = [migration.version for migration in migrations if migration.version not in applied]
+    if missing:
+        raise FailedPreconditionError(
+            f"the file lacks schema version {missing[0]} and cannot be changed; the service that writes it is older",
+            reason="SCHEMA_OLDER",
+            metadata={"missingSchemaVersion": str(missing[0])},
+        )
+
+
+def _check_not_newer(applied: Sequence[int], migrations: Sequence[Migration]) -> None:
     known = [migration.version for migration in migrations]
     newer = [version for version in applied if version not in known]
     if newer:
@@ -60,9 +83,6 @@ def migrate(
             reason="SCHEMA_NEWER",
             metadata={"schemaVersion": str(newer[-1]), "knownSchemaVersion": str(known[-1])},
         )
-    for migration in migrations:
-        if migration.version not in applied:
-            _apply(connection, migration, clock())
 
 
 def _apply(connection: duckdb.DuckDBPyConnection, migration: Migration, now: datetime) -> None:
@@ -70,7 +90,7 @@ def _apply(connection: duckdb.DuckDBPyConnection, migration: Migration, now: dat
     try:
         connection.execute(migration.sql)
         connection.execute(
-            "INSERT INTO schema_versions VALUES (?, ?, ?)", [migration.version, migration.name, to_utc_column(now)]
+            "INSERT INTO hot.schema_versions VALUES (?, ?, ?)", [migration.version, migration.name, to_utc_column(now)]
         )
     except BaseException:
         connection.rollback()

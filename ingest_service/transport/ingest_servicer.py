@@ -67,13 +67,25 @@ class IngestServicer(ingest_service_pb2_grpc.IngestServiceServicer):
         """Store training steps."""
         return await self._append(request, ingest_service_pb2.AppendTrainingStepsResponse)
 
+    async def AppendLinkTests(
+        self, request: ingest_service_pb2.AppendLinkTestsRequest, _context: Context
+    ) -> ingest_service_pb2.AppendLinkTestsResponse:
+        """Store tests of links."""
+        return await self._append(request, ingest_service_pb2.AppendLinkTestsResponse)
+
+    async def AppendEvents(
+        self, request: ingest_service_pb2.AppendEventsRequest, _context: Context
+    ) -> ingest_service_pb2.AppendEventsResponse:
+        """Store events."""
+        return await self._append(request, ingest_service_pb2.AppendEventsResponse)
+
     async def _open_stream(self, request: OpenStreamRequest) -> StreamSession:
         return await self._threads.commands.run(self._ingest.open_stream, request)
 
     async def _append(
         self, message: convert.AppendRequestMessage, answer: type[convert.AppendResponseMessage]
     ) -> convert.AppendResponseMessage:
-        appended = await self._threads.convert(message.ByteSize(), partial(self._queued, message))
+        appended = await self._threads.convert_records(message.ByteSize(), partial(self._queued, message))
         CURRENT_RPC.get().add_rows(len(message.records))
         # A caller that goes away changes nothing: what is queued is stored, and its future cannot be cancelled.
         return convert.append_response_to_proto(await asyncio.wrap_future(appended), answer)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 import grpc
 
 from ingest_service.service import Ingest
+from ingest_service.transport.run_watching import run_updates
 from ingest_service.transport.store_threads import StoreThreads
 from linkbound.convert import run_service as convert
 from linkbound.ingest.v1 import run_service_pb2, run_service_pb2_grpc
@@ -15,11 +19,15 @@ Context = grpc.aio.ServicerContext[Any, Any]
 
 
 class RunServicer(run_service_pb2_grpc.RunServiceServicer):
-    """Answers with `ingest`. Errors of the domain are raised as they are; the interceptor makes statuses of them."""
+    """Answers with `ingest`; `draining` ends its watches.
 
-    def __init__(self, ingest: Ingest, threads: StoreThreads) -> None:
+    Errors of the domain are raised as they are; the interceptor makes statuses of them.
+    """
+
+    def __init__(self, ingest: Ingest, threads: StoreThreads, draining: asyncio.Event) -> None:
         self._ingest = ingest
         self._threads = threads
+        self._draining = draining
 
     async def CreateRun(
         self, request: run_service_pb2.CreateRunRequest, _context: Context
@@ -55,3 +63,12 @@ class RunServicer(run_service_pb2_grpc.RunServiceServicer):
             self._ingest.delete_run, convert.delete_run_request_from_proto(request).run
         )
         return convert.delete_run_response_to_proto(counts)
+
+    async def WatchRuns(
+        self, request: run_service_pb2.WatchRunsRequest, _context: Context
+    ) -> AsyncIterator[run_service_pb2.WatchRunsResponse]:
+        """Runs as they change."""
+        asked = convert.watch_runs_request_from_proto(request)
+        async with aclosing(run_updates(self._ingest, self._threads, self._draining, asked)) as updates:
+            async for update in updates:
+                yield convert.watch_runs_response_to_proto(update)

@@ -9,11 +9,13 @@ import click
 
 from tests.bench import history
 from tests.bench.batches import batch_against_single_calls
+from tests.bench.ingest import cold_start, flat_out_arrow, flat_out_columns, paced, quiet
 from tests.bench.measure import Result
 from tests.bench.scaling import second_process
 from tests.bench.schedules import memory_of_a_thousand, replay_of_a_thousand, replay_of_the_study
 from tests.bench.startup import start_of_the_command
 from tests.bench.sweeps import sweep_in_process, sweep_through_grpc
+from tests.bench.traffic import query_of_four_windows
 from tests.bench.unary import unary_overhead
 
 BENCHES: tuple[Callable[[], Result], ...] = (
@@ -26,6 +28,12 @@ BENCHES: tuple[Callable[[], Result], ...] = (
     replay_of_a_thousand,
     memory_of_a_thousand,
     start_of_the_command,
+    flat_out_arrow,
+    flat_out_columns,
+    paced,
+    quiet,
+    cold_start,
+    query_of_four_windows,
 )
 
 

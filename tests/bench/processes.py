@@ -6,6 +6,9 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+
+from attrs import frozen
 
 STOP_LIMIT_SECONDS = 30.0
 
@@ -55,3 +58,19 @@ def estimator_processes(count: int) -> Iterator[str]:
     serve = ["-m", "linkbound.cli.main", "serve", "--only", "estimator", "--estimator-port", "0"]
     with started([*serve, "--processes", str(count), "--until-stdin-closes"]) as process:
         yield line_of(process).rpartition(" ")[2]
+
+
+@frozen
+class IngestServer:
+    """An ingest service in a process."""
+
+    target: str
+    pid: int
+
+
+@contextmanager
+def ingest_server(folder: Path) -> Iterator[IngestServer]:
+    """`linkbound serve --only ingest` over the store in `folder`."""
+    serve = ["-m", "linkbound.cli.main", "serve", "--only", "ingest", "--ingest-port", "0", "--data", str(folder)]
+    with started([*serve, "--until-stdin-closes"]) as process:
+        yield IngestServer(line_of(process).rpartition(" ")[2], process.pid)

@@ -1,14 +1,19 @@
 """One way to call each kind of client: blocking or on an event loop, with a server or in this process."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import aclosing
 from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from attrs import evolve, field, frozen
 
 from linkbound import AsyncEstimatorClient, AsyncIngestClient, Error, EstimatorClient, IngestClient
 from linkbound.domain.run import Run, RunDetails
+from linkbound.domain.run_watch import RunUpdate
+from linkbound.domain.sql import Snapshot
 
 SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -20,6 +25,8 @@ class Call:
     method: str
     positional: tuple[Any, ...] = ()
     keywords: Mapping[str, Any] = field(factory=dict)
+    taken_count: int | None = None
+    """Entries after which an iterator that never ends is left."""
 
 
 def call(method: str, *positional: Any, **keywords: Any) -> Call:
@@ -65,7 +72,9 @@ class BlockingCaller(Caller):
 
     def _result(self, asked: Call) -> Any:
         result = getattr(self._client, asked.method)(*asked.positional, **asked.keywords)
-        return list(result) if isinstance(result, Iterator) else result
+        if hasattr(result, "read_all"):
+            return rows_of(result.read_all())
+        return list(islice(result, asked.taken_count)) if isinstance(result, Iterator) else result
 
 
 class AsyncCaller(Caller):
@@ -85,7 +94,26 @@ class AsyncCaller(Caller):
 
     async def _answer(self, asked: Call) -> Any:
         result = getattr(self._client, asked.method)(*asked.positional, **asked.keywords)
-        return [entry async for entry in result] if isinstance(result, AsyncIterator) else await result
+        if isinstance(result, AsyncGenerator):
+            return await taken(result, asked.taken_count)
+        answer = await result
+        return rows_of(await answer.read_all()) if hasattr(answer, "read_all") else answer
+
+
+async def taken(entries: AsyncGenerator[Any, None], count: int | None) -> list[Any]:
+    """Every entry, or the first `count`."""
+    found: list[Any] = []
+    async with aclosing(entries):
+        async for entry in entries:
+            found.append(entry)
+            if len(found) == count:
+                break
+    return found
+
+
+def rows_of(table: Any) -> tuple[str, list[dict[str, Any]]]:
+    """The columns and the rows of an Arrow table."""
+    return str(table.schema), table.to_pylist()
 
 
 def failure_of(error: Error) -> Failure:
@@ -95,7 +123,7 @@ def failure_of(error: Error) -> Failure:
 
 
 def without_instants(result: Any) -> Any:
-    """A result without what differs from one store to the next: at which instants things were stored."""
+    """A result without what differs from one store to the next: at which instants things were stored, and where."""
     match result:
         case Run():
             prediction = result.prediction
@@ -103,9 +131,14 @@ def without_instants(result: Any) -> Any:
                 result,
                 create_time=SOME_TIME,
                 seal_time=None if result.seal_time is None else SOME_TIME,
+                sealed_path=Path(result.sealed_path).name,
+                sealed_size_bytes=min(1, result.sealed_size_bytes),
                 prediction=None if prediction is None else evolve(prediction, store_time=SOME_TIME),
             )
-        case RunDetails():
+        case Snapshot():
+            name = Path(result.path).name
+            return evolve(result, path=name, snapshot_time=SOME_TIME, size_bytes=min(1, result.size_bytes))
+        case RunDetails() | RunUpdate():
             return evolve(result, run=without_instants(result.run))
         case list():
             return [without_instants(entry) for entry in result]

@@ -70,7 +70,7 @@ def error_of(use: Callable[[], object]) -> FailedPreconditionError | None:
 def test_a_blocking_writer_refuses_and_leaves_quietly(tmp_path: Path, place: str) -> None:
     with target_of(place, tmp_path) as target:
         client = IngestClient(target, data_directory=tmp_path)
-        with client.sample_writer("r1", writer_id="w1", series=SERIES) as writer:
+        with client.writer("r1", "w1", SERIES) as writer:
             writer.write(batch(1))
             writer.flush()
             client.close()
@@ -87,7 +87,7 @@ def test_a_blocking_writer_refuses_and_leaves_quietly(tmp_path: Path, place: str
 async def test_an_asyncio_writer_refuses_and_leaves_quietly(tmp_path: Path, place: str) -> None:
     with target_of(place, tmp_path) as target:
         client = AsyncIngestClient(target, data_directory=tmp_path)
-        async with client.sample_writer("r1", writer_id="w1", series=SERIES) as writer:
+        async with client.writer("r1", "w1", SERIES) as writer:
             await writer.write(batch(1))
             await writer.flush()
             await client.close()
@@ -105,7 +105,7 @@ def test_a_blocking_writer_raises_what_was_not_delivered(tmp_path: Path, place: 
 
         def write_and_close() -> None:
             client = IngestClient(target, data_directory=tmp_path)
-            with client.sample_writer("r1", writer_id="w1", series=SERIES) as writer:
+            with client.writer("r1", "w1", SERIES) as writer:
                 for number in range(BATCH_COUNT):
                     writer.write(batch(number))
                 client.close()
@@ -119,7 +119,7 @@ async def test_an_asyncio_writer_raises_what_was_not_delivered(tmp_path: Path, p
 
         async def write_and_close() -> None:
             client = AsyncIngestClient(target, data_directory=tmp_path)
-            async with client.sample_writer("r1", writer_id="w1", series=SERIES) as writer:
+            async with client.writer("r1", "w1", SERIES) as writer:
                 for number in range(BATCH_COUNT):
                     await writer.write(batch(number))
                 await client.close()
@@ -136,7 +136,7 @@ async def test_a_given_channel_that_is_closed_under_a_writer_is_the_same(tmp_pat
             channel = grpc.aio.insecure_channel(target)
             async with (
                 AsyncIngestClient(channel=channel) as client,
-                client.sample_writer("r1", writer_id="w1", series=SERIES) as writer,
+                client.writer("r1", "w1", SERIES) as writer,
             ):
                 await writer.write(batch(0))
                 await writer.flush()
@@ -153,7 +153,7 @@ async def test_a_given_channel_that_is_closed_under_a_writer_is_the_same(tmp_pat
 def test_a_writer_that_was_not_entered_yet_cannot_be(tmp_path: Path, place: str) -> None:
     with target_of(place, tmp_path) as target:
         client = IngestClient(target, data_directory=tmp_path)
-        writer = client.sample_writer("r1", writer_id="w1", series=SERIES)
+        writer = client.writer("r1", "w1", SERIES)
         client.close()
         with pytest.raises(FailedPreconditionError) as caught, writer:
             pytest.fail("the block must not run")

@@ -12,6 +12,9 @@ from linkbound import (
     CollectiveResult,
     Estimate,
     EstimatorClient,
+    Event,
+    LinkTest,
+    LinkTestDirection,
     Metric,
     MetricAggregate,
     PredictedValue,
@@ -79,6 +82,24 @@ AGGREGATES = [
 ]
 COLLECTIVES = [CollectiveResult(subject="4 nodes", rank_count=4, bus_bandwidth_bytes_per_second=22.07e9)]
 STEPS = [TrainingStep(subject="full, 4 nodes", node_count=4, step_seconds=14.501, samples_per_second=0.28)]
+LINK_TESTS = [
+    LinkTest(
+        subject="spark1 to spark2",
+        tool="ib_write_bw",
+        direction=LinkTestDirection.ONE_WAY,
+        message_bytes=65_536,
+        bits_per_second=109.07e9,
+    ),
+    LinkTest(subject="spark1 to spark2", tool="ping", latency_seconds=2.1e-6),
+]
+EVENTS = [
+    Event(kind="clock_anchor", node="spark1", boot_id="b", time_ns=5, time_unix_ns=6),
+    Event(kind="note", text="é"),
+]
+CHUNKED = [
+    evolve(REQUESTS[1], subject="P3", chunk_offset_ns=(910_000_001, 5_000_000_000), chunk_tokens=(60, 40)),
+    evolve(REQUESTS[2], subject="P3", chunk_offset_ns=(910_000_002, 910_000_002, 5_000_000_000)),
+]
 
 
 def append(run: str, writer: str, number: Any, records: Any) -> Call:
@@ -103,6 +124,12 @@ LIFE = [
     append("predicted", "aggregates", 1, AGGREGATES),
     append("predicted", "collectives", 1, COLLECTIVES),
     append("predicted", "steps", 1, STEPS),
+    append("predicted", "links", 1, LINK_TESTS),
+    append("predicted", "links", 1, LINK_TESTS),
+    append("predicted", "links", 1, LINK_TESTS[:1]),
+    append("predicted", "events", 1, EVENTS),
+    append("predicted", "chunks", 1, CHUNKED),
+    append("predicted", "chunks", 1, REQUESTS[1:3]),
     append("missing", "steps", 1, STEPS),
     call("get_run", "predicted"),
     call("compare_run", "predicted"),
@@ -111,25 +138,45 @@ LIFE = [
     call("list_request_records", "predicted"),
     call("list_request_records", "runs/predicted", subject="P1"),
     call("list_request_records", "predicted", subject="P2"),
+    call("list_request_records", "predicted", subject="P3"),
     call("list_request_records", "study-109g"),
     call("list_request_records", "missing"),
+    call("query_traffic", "predicted"),
+    call("query_traffic", "missing", windows_ns=[1_000_000]),
+    call("list_phase_traffic", "predicted", subject="P1"),
+    call("list_phase_traffic", "missing"),
     call("seal_run", "predicted", expected_row_count=5),
-    call("seal_run", "predicted", expected_row_count=9),
+    call("seal_run", "predicted", expected_row_count=15),
     call("seal_run", "predicted"),
     append("predicted", "requests", 2, REQUESTS[:1]),
     append("predicted", "requests", 3, REQUESTS),
+    append("predicted", "requests", 1, REQUESTS[:2]),
+    call("get_run", "predicted"),
+    call("list_request_records", "predicted"),
+    call("compare_run", "predicted"),
     call("delete_run", "study-109g"),
     call("delete_run", "study-109g"),
     call("seal_run", "study-109g"),
     call("list_runs"),
     call("compare_run", "predicted"),
+    call("delete_run", "predicted"),
+    call("get_run", "predicted"),
+    call("create_run", "predicted"),
+    call("list_request_records", "predicted"),
+    append("predicted", "requests", 1, REQUESTS[:1]),
+    call("seal_run", "predicted", expected_row_count=1),
+    call("seal_run", "predicted", expected_row_count=2),
+    call("list_request_records", "predicted"),
 ]
 
 LONG = "x" * 2000
 BAD = [
     *(
         call(method, run)
-        for method in ("get_run", "seal_run", "delete_run", "compare_run", "list_request_records")
+        for method in (
+            *("get_run", "seal_run", "delete_run", "compare_run", "list_request_records"),
+            *("query_traffic", "list_phase_traffic"),
+        )
         for run in ("", "R 1", "\ud800")
     ),
     call("create_run", "R1", display_name="a\tb", source=LONG, settings={"": "", "k": LONG * 3}),
@@ -149,6 +196,10 @@ BAD = [
     call("seal_run", "r1", expected_row_count=-1),
     call("list_request_records", "R 1", subject="x" * 129),
     call("list_request_records", "r1", subject="a\tb"),
+    call("list_phase_traffic", "r1", subject="x" * 129),
+    call("query_traffic", "r 1", windows_ns=[0, 10**6, 10**30], node="x" * 257, metric="\t", max_point_count=10_001),
+    call("query_traffic", "r1", windows_ns=[10**6] * 9, start_ns=-1, end_ns=2**63),
+    call("query_traffic", "r1", start_ns=5, end_ns=5),
     *(append("r1", "w1", number, STEPS) for number in (0, -1, 2**63, 1.0, None)),
     append("r1", "w 1", 1, STEPS),
     append("r1", "w1", 1, []),
@@ -161,6 +212,20 @@ BAD = [
     ),
     append("r1", "w1", 1, [MetricAggregate(metric=Metric.EXTRA_TTFT_SECONDS, subject="a", value=Spread(mean=1.0))]),
     append("r1", "w1", 1, STEPS * 10_001),
+    append("r1", "w1", 1, [LinkTest(subject="", tool=""), LinkTest(subject="a", tool="b", bits_per_second=-1.0)]),
+    append(
+        "r1", "w1", 1, [Event(kind="clock_anchor", time_ns=1), Event(kind="No word"), Event(kind="note", time_ns=-1)]
+    ),
+    append(
+        "r1",
+        "w1",
+        1,
+        [
+            evolve(REQUESTS[0], chunk_tokens=(1,)),
+            evolve(REQUESTS[0], chunk_offset_ns=(5, 4), chunk_tokens=(1, 0)),
+            evolve(REQUESTS[0], ttft_ns=None, last_token_ns=None, chunk_offset_ns=(-1,)),
+        ],
+    ),
 ]
 
 

@@ -91,7 +91,7 @@ class TestClosing:
         with pytest.raises(FailedPreconditionError):
             await client.get_run("r")
         with pytest.raises(FailedPreconditionError):
-            client.sample_writer("r", writer_id="w", series=[SeriesDescriptor(metric="m", node="n")])
+            client.writer("r", "w", [SeriesDescriptor(metric="m", node="n")])
 
     def test_a_given_channel_is_used_and_stays_open(self, estimator: ServerThread) -> None:
         with grpc.insecure_channel(estimator.target) as channel:
@@ -112,5 +112,5 @@ class TestClosing:
             IngestClient(channel=channel) as client,
             pytest.raises(FailedPreconditionError) as caught,
         ):
-            client.sample_writer("r", writer_id="w", series=[SeriesDescriptor(metric="m", node="n")])
+            client.writer("r", "w", [SeriesDescriptor(metric="m", node="n")])
         assert caught.value.reason == "CHANNEL_GIVEN"

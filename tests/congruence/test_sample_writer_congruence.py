@@ -34,12 +34,12 @@ def batch(number: int, count: int = 10) -> list[SampleColumns]:
 def write_and_read(client: IngestClient) -> tuple[int, int, int]:
     """Write with a good and a bad sample, twice; return what is committed, rejected and stored."""
     client.create_run("r1")
-    with client.sample_writer("r1", writer_id="w1", series=SERIES) as writer:
+    with client.writer("r1", "w1", SERIES, linger_seconds=0) as writer:
         for number in range(5):
             writer.write(batch(number))
         writer.flush()
         writer.write([SampleColumns(series_index=0, time_ns=(7, 3, 9), value=(1, -1, 2))])
-    with client.sample_writer("r1", writer_id="w1", series=SERIES) as again:
+    with client.writer("r1", "w1", SERIES, linger_seconds=0) as again:
         assert again.committed == 6
         again.write(batch(9))
     return again.committed, writer.rejected, client.get_run("r1").row_counts.sample_count
@@ -60,7 +60,7 @@ async def test_the_asyncio_writer_stores_the_same_locally_and_remotely(tmp_path:
         for client in (AsyncIngestClient(data_directory=tmp_path / "local"), AsyncIngestClient(server.target)):
             async with client:
                 await client.create_run("r1")
-                async with client.sample_writer("r1", writer_id="w1", series=SERIES) as writer:
+                async with client.writer("r1", "w1", SERIES, linger_seconds=0) as writer:
                     for number in range(50):
                         await writer.write(batch(number))
                 details = await client.get_run("r1")
@@ -75,13 +75,13 @@ def test_refusals_are_the_same(tmp_path: Path, kind: str) -> None:
     with running(ingest_server(tmp_path / "remote")) as server:
         target = "local:" if kind == "local" else server.target
         with IngestClient(target, data_directory=tmp_path / "local") as client:
-            with pytest.raises(NotFoundError), client.sample_writer("r1", writer_id="w1", series=SERIES):
+            with pytest.raises(NotFoundError), client.writer("r1", "w1", SERIES, linger_seconds=0):
                 pytest.fail("the block must not run")
             client.create_run("r1")
             client.seal_run("r1")
             with (
                 pytest.raises(FailedPreconditionError) as caught,
-                client.sample_writer("r1", writer_id="w1", series=SERIES),
+                client.writer("r1", "w1", SERIES, linger_seconds=0),
             ):
                 pytest.fail("the block must not run")
             assert (caught.value.reason, caught.value.metadata) == ("RUN_SEALED", {"run": "r1"})
@@ -92,7 +92,7 @@ def test_a_run_sealed_under_an_open_writer_raises_what_was_not_delivered(tmp_pat
         client.create_run("r1")
 
         def write_past_the_seal() -> None:
-            with client.sample_writer("r1", writer_id="w1", series=SERIES) as writer:
+            with client.writer("r1", "w1", SERIES, linger_seconds=0) as writer:
                 writer.write(batch(1))
                 writer.flush()
                 client.seal_run("r1")
@@ -111,7 +111,7 @@ def test_a_restarted_server_gets_every_batch_once(tmp_path: Path) -> None:
     try:
         with IngestClient(first.target) as client:
             client.create_run("r1")
-            with client.sample_writer("r1", writer_id="w1", series=SERIES) as writer:
+            with client.writer("r1", "w1", SERIES, linger_seconds=0) as writer:
                 for number in range(20):
                     writer.write(batch(number))
                 first.stop()
@@ -136,7 +136,7 @@ def test_a_server_that_does_not_come_back_raises_what_was_not_delivered(tmp_path
             client.create_run("r1")
 
             def write_past_the_end() -> None:
-                with client.sample_writer("r1", writer_id="w1", series=SERIES, timeout_seconds=3) as writer:
+                with client.writer("r1", "w1", SERIES, linger_seconds=0, timeout_seconds=3) as writer:
                     writer.write(batch(1))
                     writer.flush()
                     server.stop()

@@ -67,6 +67,7 @@ FILES: tuple[FileDescriptor, ...] = tuple(
 
 _PACKAGE = re.compile(r"package (?P<name>[\w.]+);")
 _BLOCK = re.compile(r"(?P<kind>message|enum|service|oneof) (?P<name>\w+) \{")
+_EMPTY = re.compile(r"message (?P<name>\w+) \{\}")
 _METHOD = re.compile(r"rpc (?P<name>\w+)\(")
 _MEMBER = re.compile(r"(?:(?:optional|repeated) )?(?:[\w.]+ |map<\w+, \w+> )?(?P<name>\w+) = \d+;")
 
@@ -121,6 +122,8 @@ def _comments_of(text: str) -> Iterator[tuple[str, str]]:
         elif block := _BLOCK.fullmatch(line):
             yield _full_name(scope, block["kind"], block["name"]), " ".join(pending)
             scope.append((block["kind"], block["name"]))
+        elif empty := _EMPTY.fullmatch(line):
+            yield _full_name(scope, "message", empty["name"]), " ".join(pending)
         elif method := _METHOD.match(line):
             yield _full_name(scope, "rpc", method["name"]), " ".join(pending)
         elif member := _MEMBER.fullmatch(line):

@@ -12,28 +12,34 @@ import pytest
 
 from linkbound import AsyncEstimatorClient, AsyncIngestClient, EstimatorClient, IngestClient
 from linkbound.client import estimator_questions, ingest_questions, operations
+from linkbound.client.aio_record_writer import AsyncRecordWriter
 from linkbound.client.aio_sample_writer import AsyncSampleWriter
 from linkbound.client.operations import Operation
+from linkbound.client.record_writer import RecordWriter
 from linkbound.client.sample_writer import SampleWriter
 
 PAIRS = [
     (EstimatorClient, AsyncEstimatorClient),
     (IngestClient, AsyncIngestClient),
     (SampleWriter, AsyncSampleWriter),
+    (RecordWriter, AsyncRecordWriter),
 ]
 NOT_AWAITED = {
     "list_models",
     "list_calibrations",
     "list_engine_calibrations",
     "list_hardware",
+    "list_phase_traffic",
     "list_request_records",
     "list_runs",
-    "sample_writer",
+    "record_writer",
     "stream_schedule",
     "stream_sweep",
+    "watch_runs",
+    "writer",
 }
 DIFFERENT_SENTENCES = {
-    "sample_writer": [
+    "writer": [
         (
             "With a `channel` that was given there is no writer: it needs a connection of its own.",
             "With a `channel` that was given, its streams go over that one.",
@@ -42,7 +48,7 @@ DIFFERENT_SENTENCES = {
     ]
 }
 """What the two do not have in common: a blocking sentence, and the one in its place."""
-KINDS_OF_QUESTIONS = ("Question[", "Listing[", "Sweep", "ScheduleQuestion")
+KINDS_OF_QUESTIONS = ("Question[", "Listing[", "Sweep", "ScheduleQuestion", "SqlQuery", "Watch")
 SPECIAL = {"__enter__": "__aenter__", "__exit__": "__aexit__", "__init__": "__init__"}
 
 
@@ -57,7 +63,7 @@ def public_members(kind: type) -> dict[str, Any]:
 
 def blocking_words(text: str) -> str:
     """Annotations and docstrings of an asyncio client in the words of the blocking one."""
-    text = re.sub(r"\bAsync(?=Estimator|Ingest|Sample|Iterator)", "", text)
+    text = re.sub(r"\bAsync(?=Estimator|Ingest|Record|Sample|Iterator)", "", text)
     return text.replace("grpc.aio.", "grpc.")
 
 

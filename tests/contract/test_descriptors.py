@@ -78,6 +78,11 @@ WORDS_WITHOUT_UNIT = {
     "sequence_number": AN_ORDINAL,
     "committed_sequence_number": AN_ORDINAL,
     "last_acked_sequence_number": AN_ORDINAL,
+    "first_kept_sequence_number": AN_ORDINAL,
+    "checkpointed_sequence_number": AN_ORDINAL,
+    "revision": AN_ORDINAL,
+    "start_revision": AN_ORDINAL,
+    "row_limit": "a count of rows, named as such limits are",
 }
 
 # How a comment states what a field of a request may hold.
@@ -87,7 +92,7 @@ NUMBER_LIMITS = re.compile(
 )
 TEXT_LIMITS = re.compile(
     r"\d+ (to \d+ )?characters|\d to \d+ of a-z|the bare id is accepted|empty for the first page|empty where it came|"
-    r"at most \d+ MiB"
+    r"at most \d+ MiB|At most \d+ bytes"
 )
 MESSAGE_LIMITS = re.compile(r"Required|Absent:|absent for|limits stand at|[Aa]t most \d")
 LIMITED_ELSEWHERE = {
@@ -145,6 +150,7 @@ def test_no_excuse_is_out_of_date() -> None:
 def test_numbers_are_signed_and_of_full_precision(field: FieldDescriptor) -> None:
     allowed = {
         FieldDescriptor.TYPE_BOOL,
+        FieldDescriptor.TYPE_BYTES,
         FieldDescriptor.TYPE_DOUBLE,
         FieldDescriptor.TYPE_ENUM,
         FieldDescriptor.TYPE_INT32,

@@ -22,6 +22,7 @@ NOT_OURS = {
     "Mapping",
     "None",
     "Path",
+    "RecordBatchReader",
     "Sequence",
     "aio",
     "bool",

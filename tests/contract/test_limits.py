@@ -35,7 +35,7 @@ def number(text: str) -> int:
 def domain_classes() -> dict[str, type[Any]]:
     """The domain class of each message that a request holds."""
     classes = {pair.message.DESCRIPTOR.full_name: pair.domain for pair in message_pairs() if attrs.has(pair.domain)}
-    for kind in ("RequestRecords", "MetricAggregates", "CollectiveResults", "TrainingSteps"):
+    for kind in ("RequestRecords", "MetricAggregates", "CollectiveResults", "TrainingSteps", "LinkTests", "Events"):
         message = getattr(ingest_service_pb2, f"Append{kind}Request")
         classes[message.DESCRIPTOR.full_name] = AppendRequest
     return classes

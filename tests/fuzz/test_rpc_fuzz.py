@@ -3,6 +3,7 @@
 `FUZZ_CALLS` says how many calls each method gets (`make fuzz`: 2,000), `FUZZ_SEED` which.
 """
 
+import asyncio
 import os
 import random
 import sys
@@ -24,6 +25,7 @@ from tests.integration.servers import estimator_server, ingest_server
 
 DEFAULT_CALL_COUNT = 25
 STREAMED_ANSWER_COUNT = 3
+QUIET_SECONDS = 1.0
 PATIENCE_SECONDS = 30.0
 ESTIMATOR_SERVICES = (
     estimator_service_pb2.DESCRIPTOR.services_by_name["EstimatorService"],
@@ -64,7 +66,10 @@ async def code_of(channel: grpc.aio.Channel, method: MethodDescriptor, requests:
         elif method.server_streaming:
             call = channel.unary_stream(path, **AS_THEY_ARE)(requests[0], timeout=PATIENCE_SECONDS)
             for _ in range(STREAMED_ANSWER_COUNT):
-                if await call.read() is grpc.aio.EOF:
+                reading = asyncio.ensure_future(call.read())
+                # A watch says nothing while nothing happens.
+                done, _ = await asyncio.wait({reading}, timeout=QUIET_SECONDS)
+                if not done or reading.result() is grpc.aio.EOF:
                     break
             call.cancel()
         else:

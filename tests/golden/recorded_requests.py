@@ -18,4 +18,7 @@ def recorded_requests() -> tuple[RequestRecord, ...]:
 
 def _record(subject: str, **numbers: str) -> RequestRecord:
     told = {name: int(number) for name, number in numbers.items()}
-    return RequestRecord(subject=subject, node="lab", boot_id="boot", writer_id="", **told)
+    chunks: tuple[int, ...] = ()
+    return RequestRecord(
+        subject=subject, node="lab", boot_id="boot", chunk_offset_ns=chunks, chunk_tokens=chunks, writer_id="", **told
+    )

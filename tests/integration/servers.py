@@ -13,13 +13,16 @@ from estimator_service.server import serve as serve_estimator
 from estimator_service.service import default_estimator
 from ingest_service.server import serve as serve_ingest
 from ingest_service.service import Ingest
-from ingest_service.settings import StoreSettings
+from ingest_service.settings import AdmissionSettings, ReadingSettings, StoreSettings
 from serving.builder import ServiceBinding, build_server
 from serving.lifecycle import OnStarted, run_until_stopped
 from serving.settings import ServerSettings
 
 # A test never waits this long; it only keeps a broken one from waiting for ever.
 PATIENCE_SECONDS = 60.0
+
+QUIET_READING = ReadingSettings(snapshot_interval_seconds=0.0)
+"""No snapshot is published, and with it no checkpoint, but where a test asks for one."""
 
 
 class Running:
@@ -67,9 +70,23 @@ async def estimator_server(settings: ServerSettings | None = None) -> AsyncItera
 
 
 @asynccontextmanager
-async def ingest_server(folder: Path, settings: ServerSettings | None = None) -> AsyncIterator[Running]:
-    with Ingest.open(StoreSettings(path=folder / "linkbound.duckdb")) as ingest:
-        serve = partial(serve_ingest, settings or ServerSettings(), ingest)
+async def ingest_server(
+    folder: Path,
+    settings: ServerSettings | None = None,
+    admission: AdmissionSettings | None = None,
+    reading: ReadingSettings = QUIET_READING,
+    **store: Any,
+) -> AsyncIterator[Running]:
+    """The ingest service over the store in `folder`, which is checkpointed when it is closed and not in between."""
+    quiet: dict[str, Any] = {"checkpoint_idle_seconds": 86_400.0, "checkpoint_age_seconds": 86_400.0}
+    with Ingest.open(StoreSettings(path=folder / "linkbound.duckdb", **(quiet | store))) as ingest:
+        serve = partial(
+            serve_ingest,
+            settings or ServerSettings(),
+            ingest,
+            admission=admission or AdmissionSettings(),
+            reading=reading,
+        )
         async with running(lambda on_started, stop: serve(on_started=on_started, stop=stop)) as server:
             yield server
 

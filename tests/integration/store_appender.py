@@ -49,7 +49,7 @@ def stream_samples(ingest: Ingest, writer: str) -> None:
     """Sends batches for ever, `WINDOW` of them under way."""
     session = ingest.open_stream(stream(writer=writer))
     under_way: deque[Future[Any]] = deque()
-    for number in count(session.committed_sequence_number + 1):
+    for number in count(session.start.committed_sequence_number + 1):
         under_way.append(session.submit(batch(number, sample_count=SAMPLES_PER_BATCH)))
         if len(under_way) == WINDOW:
             acknowledged(writer, under_way.popleft())

@@ -91,10 +91,14 @@ def appended(number: int, *records: Record, writer: str = "bench", run: str = RU
 
 
 def stream(
-    *series: SeriesDescriptor, writer: str = "sampler", run: str = RUN, last_acked: int = 0
+    *series: SeriesDescriptor, writer: str = "sampler", run: str = RUN, last_acked: int = 0, first_kept: int = 0
 ) -> OpenStreamRequest:
     return OpenStreamRequest(
-        run=run, writer_id=writer, series=series or (TX, RX), last_acked_sequence_number=last_acked
+        run=run,
+        writer_id=writer,
+        series=series or (TX, RX),
+        last_acked_sequence_number=last_acked,
+        first_kept_sequence_number=first_kept,
     )
 
 

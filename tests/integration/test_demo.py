@@ -92,7 +92,7 @@ def test_the_database_is_the_only_thing_left(demo: Outcome, folder: Path) -> Non
 def test_the_database_holds_every_record_of_the_studies(demo: Outcome, folder: Path) -> None:
     database = folder / "out" / "study.duckdb"
     states = query(database, "SELECT run_id, state FROM runs ORDER BY create_time_utc")
-    assert states == [[run_id, "SEALED"] for run_id in RUN_IDS]
+    assert states == [[run_id, "OPEN"] for run_id in RUN_IDS]
     study = load_study()
     stored = query(
         database,
@@ -105,9 +105,9 @@ def test_the_database_holds_every_record_of_the_studies(demo: Outcome, folder: P
         for m in study.inference.measurements
     ]
     assert sorted(map(str, stored)) == sorted(map(str, printed))
-    assert query(database, "SELECT count(*) FROM collective_results") == [[4]]
+    assert query(database, "SELECT count(*) FROM collectives") == [[4]]
     assert query(database, "SELECT count(*) FROM training_steps") == [[13]]
-    assert query(database, "SELECT count(*) FROM request_records") == [[0]]
+    assert query(database, "SELECT count(*) FROM requests") == [[0]]
 
 
 def test_every_prediction_was_stored_before_any_record(demo: Outcome, folder: Path) -> None:

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from ingest_service.server import serve as serve_ingest
-from ingest_service.service import Ingest, StreamSession
+from ingest_service.service import Ingest, PreparedAppend, StreamSession
 from linkbound.client.backend import Connection
 from linkbound.client.local.samples import LocalConnector
 from linkbound.client.remote.samples import OwnChannelConnector
 from linkbound.client.sample_stream import BatchRefusal, SampleConnection
-from linkbound.client.sample_window import SampleWindow
 from linkbound.client.target import parse_target
-from linkbound.domain.samples import BatchOutcome, SampleBatch, SampleColumns
+from linkbound.convert.sample_payload import payload_of_columns
+from linkbound.domain.samples import BatchOutcome, SampleColumns
 from serving.settings import ServerSettings
 from tests.integration.servers import PATIENCE_SECONDS, running
 from tests.integration.store_content import RX, TX, GatedClock, batch, opened, rows, stream, with_run
@@ -56,14 +56,14 @@ def readings(series_index: int, *times: int) -> SampleColumns:
 def submitted(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
     """Released once for every batch that the store has queued."""
     count = threading.Semaphore(0)
-    submit = StreamSession.submit
+    queue = StreamSession.queue
 
-    def counted(session: StreamSession, batch: SampleBatch) -> Future[BatchOutcome]:
-        outcome = submit(session, batch)
+    def counted(session: StreamSession, prepared: PreparedAppend) -> Future[BatchOutcome]:
+        outcome = queue(session, prepared)
         count.release()
         return outcome
 
-    monkeypatch.setattr(StreamSession, "submit", counted)
+    monkeypatch.setattr(StreamSession, "queue", counted)
     return count
 
 
@@ -75,28 +75,34 @@ async def test_every_rejected_sample_is_counted_once(
     with opened(tmp_path, clock) as ingest:
         # Another writer's batch keeps the store busy, so that those of this one are stored together.
         other = with_run(ingest).open_stream(stream(writer="other"))
-        window = SampleWindow()
         async with connect(ingest) as connection:
-            window.open(connection.committed_sequence_number, connection.limits)
             clock.close_gate()
             other.submit(batch(1))
             assert clock.reached.wait(PATIENCE_SECONDS)
-            window.add((readings(0, 10, 9, 11),))
-            # One series twice in a batch: malformed, with five samples.
-            window.add((readings(1, 1, 2), readings(1, 3, 4, 5)))
-            window.add((readings(0, 20, 21),))
-            while (pending := window.take_unsent()) is not None:
-                await connection.send(pending)
-            for _ in range(1 + 3):
+            # The second has one series twice: malformed, with five samples.
+            batches = [
+                (readings(0, 10, 9, 11),),
+                (readings(1, 1, 2), readings(1, 3, 4, 5)),
+                (readings(0, 20, 21),),
+            ]
+            for number, columns in enumerate(batches, 1):
+                await connection.send(number, payload_of_columns(columns))
+            for _ in range(1 + len(batches)):
                 assert await asyncio.to_thread(submitted.acquire, timeout=PATIENCE_SECONDS)
             clock.gate.set()
-            while not window.is_empty:
+            committed = rejected = 0
+            refused: list[int] = []
+            while committed < len(batches):
                 match await connection.receive():
-                    case BatchRefusal(number, error):
-                        window.refuse(number, error.message)
+                    case BatchRefusal(number, _):
+                        refused.append(number)
                     case BatchOutcome() as outcome:
-                        window.acknowledge(outcome)
-            assert (window.committed_sequence_number, window.rejected_sample_count) == (3, 1 + 5)
+                        committed = max(committed, outcome.committed_sequence_number)
+                        rejected += outcome.rejected_sample_count
+            assert (rejected, refused) == (1, [2])
+        # Who opens the stream again learns the same of all of them.
+        async with connect(ingest) as connection:
+            assert connection.start.rejected_sample_count == 1 + 5
     assert rows(
         tmp_path,
         "SELECT list(sequence_number ORDER BY sequence_number), sum(row_count), sum(rejected_row_count) FROM ledger"

@@ -37,6 +37,8 @@ from linkbound.domain.prediction import PredictedValue, Prediction
 from linkbound.domain.records import (
     AppendRequest,
     CollectiveResult,
+    Event,
+    LinkTest,
     MetricAggregate,
     Record,
     RequestRecord,
@@ -98,6 +100,8 @@ OF_EACH_KIND: dict[str, Record] = {
         subject="nccl", kind=CollectiveKind.ALL_REDUCE, rank_count=2, bus_bandwidth_bytes_per_second=2e10
     ),
     "AppendTrainingSteps": TrainingStep(subject="lora", node_count=2, step_seconds=3.0),
+    "AppendLinkTests": LinkTest(subject="spark1 to spark2", tool="ib_write_bw", bits_per_second=1.1e11),
+    "AppendEvents": Event(kind="clock_anchor", node="spark1", time_ns=1, time_unix_ns=2),
 }
 
 

@@ -28,7 +28,7 @@ async def write_everything(target: str, progress: asyncio.Queue[int]) -> None:
     series = [SeriesDescriptor(metric="port_xmit_data", node="node-a")]
     async with (
         AsyncIngestClient(target) as client,
-        client.sample_writer("r", writer_id="sampler", series=series) as writer,
+        client.writer("r", "sampler", series) as writer,
     ):
         for number in range(1, BATCH_COUNT + 1):
             times = tuple(range(number * SAMPLES_PER_BATCH, (number + 1) * SAMPLES_PER_BATCH))

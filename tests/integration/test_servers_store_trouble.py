@@ -53,10 +53,14 @@ class StuckStore:
     """A store whose reads take until the test ends them."""
 
     healthy = True
+    has_room = True
 
     def __init__(self) -> None:
         self.entered = threading.Event()
         self.leave = threading.Event()
+
+    def publish_every(self, _interval_seconds: float) -> None:
+        """It publishes nothing."""
 
     def list_runs(self, _request: Any) -> Any:
         self.entered.set()
@@ -86,6 +90,10 @@ class UnknownCondition:
 
     def __init__(self) -> None:
         self.asked = False
+        self.has_room = True
+
+    def publish_every(self, _interval_seconds: float) -> None:
+        """It publishes nothing."""
 
     @property
     def healthy(self) -> bool:
@@ -108,10 +116,14 @@ class SlowReads:
     """A store whose reads take until the test ends them, while changes are made at once."""
 
     healthy = True
+    has_room = True
 
     def __init__(self) -> None:
         self.entered = threading.Semaphore(0)
         self.leave = threading.Event()
+
+    def publish_every(self, _interval_seconds: float) -> None:
+        """It publishes nothing."""
 
     def list_runs(self, _request: Any) -> Any:
         self.entered.release()

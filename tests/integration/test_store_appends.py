@@ -12,7 +12,12 @@ import pytest
 
 from ingest_service.service import Ingest
 from ingest_service.store.condition import StoreCondition
+from ingest_service.store.public_views import public_tables
 from ingest_service.store.reader import Reader
+from ingest_service.store.record_tables import EVENTS, LINK_TESTS
+from ingest_service.store.run_scope import RunScope
+from ingest_service.store.sealed_folder import SealedFolder
+from ingest_service.store.writer import GROUP_ROW_LIMIT
 from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.errors import (
     AbortedError,
@@ -25,6 +30,10 @@ from linkbound.domain.metric import Metric, Spread
 from linkbound.domain.records import (
     AppendRequest,
     CollectiveResult,
+    Event,
+    LinkTest,
+    LinkTestDirection,
+    ListRequestRecordsRequest,
     MetricAggregate,
     Record,
     RequestRecord,
@@ -90,22 +99,49 @@ FULL: tuple[Record, ...] = (
         elapsed_seconds=3557.0,
         source="7.2",
     ),
+    LinkTest(
+        subject="spark1 to spark2",
+        tool="ib_write_bw",
+        source_node="spark1",
+        destination_node="spark2",
+        device="rocep1s0f0",
+        direction=LinkTestDirection.ONE_WAY,
+        message_bytes=65_536,
+        bits_per_second=1.11e11,
+        latency_seconds=2.1e-6,
+        mtu_bytes=4096,
+        source="6.1",
+    ),
+    Event(
+        kind="clock_anchor",
+        subject="spark1",
+        node="spark1",
+        boot_id="b1",
+        time_ns=2**63 - 1,
+        time_unix_ns=1_767_225_600_000_000_000,
+        event_count=2**62,
+        text="both clocks",
+    ),
 )
 BARE: tuple[Record, ...] = (
     RequestRecord(subject="é", round_index=0, request_index=0, prompt_tokens=1, output_tokens=0, send_ns=0),
     MetricAggregate(metric=Metric.TTFT_SECONDS, subject="x", value=Spread(mean=1e-9)),
     CollectiveResult(subject="x", rank_count=2, bus_bandwidth_bytes_per_second=1.0),
     TrainingStep(subject="x", node_count=1, elapsed_seconds=1.0),
+    LinkTest(subject="x", tool="ping", latency_seconds=1e-4),
+    Event(kind="note"),
 )
 
 
-TABLES = ("request_records", "metric_aggregates", "collective_results", "training_steps")
+TABLES = ("requests", "metric_aggregates", "collectives", "training_steps", "link_tests", "events")
 
 
 def flat(record: Record) -> tuple[object, ...]:
-    """The record's fields in their order, nested ones in place, enums by name; who appended it stands before them."""
+    """The record's fields in their order, nested ones in place, enums by name; without what other columns say."""
     values: list[object] = []
-    for value in attrs.astuple(record, recurse=False, filter=lambda attribute, _: attribute.name != "writer_id"):
+    for name, value in attrs.asdict(record, recurse=False).items():
+        if name in ("chunk_offset_ns", "chunk_tokens", "writer_id"):
+            continue
         if isinstance(value, Spread):
             values += attrs.astuple(value)
         else:
@@ -118,9 +154,9 @@ def test_every_field_of_a_record_is_stored(tmp_path: Path, table: str, full: Rec
     with opened(tmp_path) as store:
         assert with_run(store).append(appended(1, full, bare)).result() == 1
         assert store.get_run(RUN).row_counts.total_row_count == 2
-    assert rows(tmp_path, f"SELECT * FROM {table} ORDER BY rowid") == [
-        (RUN, "bench", 1, *flat(full)),
-        (RUN, "bench", 1, *flat(bare)),
+    assert rows(tmp_path, f"SELECT * FROM hot.{table} ORDER BY rowid") == [
+        (RUN, "bench", 1, 0, *flat(full)),
+        (RUN, "bench", 1, 1, *flat(bare)),
     ]
 
 
@@ -130,9 +166,48 @@ def test_records_are_read_back_as_they_were_appended(tmp_path: Path) -> None:
         for number, (full, bare) in enumerate(zip(FULL, BARE, strict=True), 1):
             store.append(appended(number, full, bare)).result()
     with duckdb.connect(str(tmp_path / "linkbound.duckdb")) as connection:
-        _, stored = Reader(connection, StoreCondition()).read_measured(RUN)
+        scope = RunScope.of(SealedFolder.beside(tmp_path / "linkbound.duckdb"), public_tables(connection))
+        _, stored = Reader(connection, StoreCondition(), scope).read_measured(RUN)
     kinds = (stored.requests, stored.aggregates, stored.collectives, stored.training_steps)
-    assert kinds == tuple(zip(FULL, BARE, strict=True))
+    assert kinds == tuple(zip(FULL[:4], BARE[:4], strict=True))
+    with duckdb.connect(str(tmp_path / "linkbound.duckdb")) as connection:
+        assert LINK_TESTS.select(connection, RUN) == (FULL[4], BARE[4])
+        assert EVENTS.select(connection, RUN) == (FULL[5], BARE[5])
+
+
+CHUNKED = RequestRecord(
+    subject="P4",
+    round_index=1,
+    request_index=2,
+    prompt_tokens=8192,
+    output_tokens=5,
+    ttft_ns=10,
+    last_token_ns=30,
+    first_chunk_tokens=3,
+    chunk_offset_ns=(10, 20, 30),
+    chunk_tokens=(3, 1, 1),
+)
+
+
+def test_chunks_of_tokens_are_stored_with_their_requests_and_are_no_rows_of_their_own(tmp_path: Path) -> None:
+    single = attrs.evolve(CHUNKED, request_index=3, output_tokens=3, first_chunk_tokens=None, chunk_tokens=())
+    with opened(tmp_path) as store:
+        with_run(store).append(appended(1, request_record(), CHUNKED, single)).result()
+        store.append(appended(2, attrs.evolve(single, subject="P1"))).result()
+        # A repetition stores nothing twice; other chunks under the same number are other content.
+        assert store.append(appended(1, request_record(), CHUNKED, single)).result() == 1
+        with pytest.raises(AbortedError):
+            store.append(appended(1, request_record(), CHUNKED, CHUNKED)).result()
+        assert store.get_run(RUN).row_counts == RunRowCounts(request_record_count=4, chunk_count=9)
+        assert store.get_run(RUN).row_counts.total_row_count == 4
+        page = store.list_request_records(ListRequestRecordsRequest(run=RUN, subject="P4"))
+        assert [record.chunk_offset_ns for record in page.entries] == [(), ()]
+    assert rows(tmp_path, "SELECT * EXCLUDE (stored_index) FROM tokens ORDER BY stored_index") == [
+        *((RUN, "bench", 1, 1, "P4", 1, 2, *chunk) for chunk in ((0, 10, 3), (1, 20, 1), (2, 30, 1))),
+        *((RUN, "bench", 1, 2, "P4", 1, 3, *chunk) for chunk in ((0, 10, 1), (1, 20, 1), (2, 30, 1))),
+        *((RUN, "bench", 2, 0, "P1", 1, 3, *chunk) for chunk in ((0, 10, 1), (1, 20, 1), (2, 30, 1))),
+    ]
+    assert rows(tmp_path, "SELECT sequence_number, row_count FROM ledger ORDER BY 1") == [(1, 3), (2, 1)]
 
 
 def test_the_ledger_says_what_each_append_brought(tmp_path: Path) -> None:
@@ -194,7 +269,12 @@ def test_one_unary_writer_may_append_every_kind_of_record(ingest: Ingest) -> Non
     for number, record in enumerate(FULL, 1):
         ingest.append(appended(number, record)).result()
     assert ingest.get_run(RUN).row_counts == RunRowCounts(
-        request_record_count=1, metric_aggregate_count=1, collective_result_count=1, training_step_count=1
+        request_record_count=1,
+        metric_aggregate_count=1,
+        collective_result_count=1,
+        training_step_count=1,
+        link_test_count=1,
+        event_count=1,
     )
 
 
@@ -229,11 +309,12 @@ def test_a_group_ends_at_its_row_limit(tmp_path: Path) -> None:
         clock.close_gate()
         store.append(appended(1))
         assert clock.reached.wait(60)
-        nine_thousand = tuple(aggregate() for _ in range(9_000))
-        futures = [store.append(appended(number, *nine_thousand)) for number in (2, 3, 4)]
+        records = tuple(aggregate() for _ in range(9_000))
+        fitting = GROUP_ROW_LIMIT // len(records)
+        futures = [store.append(appended(number, *records)) for number in range(2, 2 + fitting + 1)]
         clock.gate.set()
-        assert futures[-1].result() == 4
-    assert transaction_sizes(tmp_path) == [1, 2, 1]
+        assert futures[-1].result() == 2 + fitting
+    assert transaction_sizes(tmp_path) == [1, fitting, 1]
 
 
 def test_a_full_queue_says_when_to_come_back_and_stores_nothing(tmp_path: Path) -> None:

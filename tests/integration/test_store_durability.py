@@ -61,7 +61,7 @@ def stored_numbers(folder: Path) -> dict[str, int]:
     )
     records = rows(
         folder,
-        "SELECT writer_id, subject::BIGINT, count(*), count(DISTINCT round_index) FROM request_records GROUP BY ALL",
+        "SELECT writer_id, subject::BIGINT, count(*), count(DISTINCT round_index) FROM requests GROUP BY ALL",
     )
     found: dict[str, set[int]] = {}
     for writer, number, row_count, distinct_count in samples + records:
@@ -94,7 +94,7 @@ def test_nothing_acknowledged_is_lost_or_doubled_by_kills(tmp_path: Path) -> Non
     with opened(tmp_path) as store:
         for writer in STREAM_WRITERS:
             session = store.open_stream(stream(writer=writer, last_acked=acknowledged[writer]))
-            assert session.committed_sequence_number == stored[writer]
+            assert session.start.committed_sequence_number == stored[writer]
         assert store.get_run(RUN).row_counts.request_record_count == stored[UNARY_WRITER] * RECORDS_PER_APPEND
 
 

@@ -88,21 +88,21 @@ def test_a_store_of_a_newer_release_is_refused(tmp_path: Path) -> None:
     opened(tmp_path).close()
     newest = shipped_migrations()[-1].version
     with duckdb.connect(str(tmp_path / "linkbound.duckdb")) as connection:
-        connection.execute("INSERT INTO schema_versions VALUES (?, 'later', now()::TIMESTAMP)", [newest + 1])
+        connection.execute("INSERT INTO hot.schema_versions VALUES (?, 'later', now()::TIMESTAMP)", [newest + 1])
     with pytest.raises(FailedPreconditionError) as caught:
         opened(tmp_path)
     assert caught.value.reason == "SCHEMA_NEWER"
     assert caught.value.metadata == {"schemaVersion": str(newest + 1), "knownSchemaVersion": str(newest)}
-    assert len(rows(tmp_path, "SELECT version FROM schema_versions")) == newest + 1
+    assert len(rows(tmp_path, "SELECT version FROM hot.schema_versions")) == newest + 1
 
 
 def test_every_migration_is_applied_once_in_order(tmp_path: Path) -> None:
     opened(tmp_path).close()
-    first = rows(tmp_path, "SELECT * FROM schema_versions ORDER BY apply_time_utc")
+    first = rows(tmp_path, "SELECT * FROM hot.schema_versions ORDER BY apply_time_utc")
     assert [version for version, _, _ in first] == [m.version for m in shipped_migrations()]
     assert [version for version, _, _ in first] == list(range(1, len(first) + 1))
     opened(tmp_path).close()
-    assert rows(tmp_path, "SELECT * FROM schema_versions ORDER BY apply_time_utc") == first
+    assert rows(tmp_path, "SELECT * FROM hot.schema_versions ORDER BY apply_time_utc") == first
 
 
 def test_a_migration_that_fails_leaves_nothing_and_the_ones_before(tmp_path: Path) -> None:
@@ -215,8 +215,10 @@ def test_data_tables_have_no_keys_and_no_table_has_a_further_index(connection: d
         ("ledger", "PRIMARY KEY"),
         ("predicted_values", "PRIMARY KEY"),
         ("predictions", "PRIMARY KEY"),
+        ("run_changes", "PRIMARY KEY"),
         ("runs", "PRIMARY KEY"),
         ("schema_versions", "PRIMARY KEY"),
+        ("sealed_writers", "PRIMARY KEY"),
         ("series", "PRIMARY KEY"),
         ("settings", "PRIMARY KEY"),
     ]
@@ -225,11 +227,11 @@ def test_data_tables_have_no_keys_and_no_table_has_a_further_index(connection: d
 
 UNITS = (
     "_ns", "_seconds", "_bytes", "_bytes_per_rank", "_per_second", "_count", "_bits", "_tokens", "_utc", "_index",
-    "_number", "_id", "version", "port",
+    "_number", "_id", "version", "revision", "port", "_fraction", "_ratio", "_bytes_per_prompt_token",
 )  # fmt: skip
 IN_THE_UNIT_OF_THEIR_METRIC = (
     "lower", "expected", "upper", "mean", "minimum", "maximum", "baseline_mean", "baseline_minimum",
-    "baseline_maximum",
+    "baseline_maximum", "measured_mean", "measured_minimum", "measured_maximum",
 )  # fmt: skip
 IN_THE_UNIT_OF_THEIR_SERIES = ("value",)
 IN_SECONDS_BY_NAME = ("seconds",)

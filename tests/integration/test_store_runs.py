@@ -120,11 +120,11 @@ def test_a_prediction_made_later_stands_beside_the_frozen_one(tmp_path: Path) ->
         created = store.create_run(REQUEST)
     with duckdb.connect(str(tmp_path / "linkbound.duckdb")) as connection:
         connection.execute(
-            "INSERT INTO predictions"
+            "INSERT INTO hot.predictions"
             " SELECT * REPLACE (1 AS prediction_index, true AS made_after_the_fact) FROM predictions"
         )
         connection.execute(
-            "INSERT INTO predicted_values"
+            "INSERT INTO hot.predicted_values"
             " SELECT * REPLACE (1 AS prediction_index, 'other' AS subject) FROM predicted_values"
         )
     with opened(tmp_path) as store:
@@ -321,12 +321,14 @@ def test_deleting_leaves_nothing_of_the_run_and_all_of_the_others(tmp_path: Path
             store.get_run("gone")
         assert store.get_run("kept").row_counts == RunRowCounts(request_record_count=2, sample_count=3)
         assert store.get_run("kept").run.prediction is not None
-    tables = [
-        name for (name,) in rows(tmp_path, "SELECT table_name FROM duckdb_columns() WHERE column_name = 'run_id'")
-    ]
-    assert len(tables) == 10
-    for table in tables:
-        assert rows(tmp_path, f"SELECT count(*) FROM {table} WHERE run_id = 'gone'") == [(0,)]
+    tables = rows(
+        tmp_path,
+        "SELECT table_name FROM duckdb_columns() WHERE schema_name = 'hot' AND column_name = 'run_id'"
+        " AND table_name != 'run_changes'",
+    )
+    assert len(tables) == 17
+    for (table,) in tables:
+        assert rows(tmp_path, f"SELECT count(*) FROM hot.{table} WHERE run_id = 'gone'") == [(0,)]
     assert rows(tmp_path, "SELECT count(*) FROM counter_samples") == [(3,)]
 
 

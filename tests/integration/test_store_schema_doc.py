@@ -14,7 +14,7 @@ def test_the_document_is_up_to_date() -> None:
 
 def test_every_table_has_its_section() -> None:
     text = document()
-    for table in ("runs", "predicted_values", "request_records", "counter_samples", "ledger"):
+    for table in ("runs", "predicted_values", "requests", "counter_samples", "ledger"):
         assert f"\n## {table}\n" in text
     assert "| `ttft_ns` | BIGINT | Send to first generated token received. NULL: no token came. |" in text
     assert "Primary key: `run_id`, `writer_id`, `sequence_number`." in text

@@ -1,22 +1,27 @@
 """Sample streams in a real DuckDB file: opened, resumed, malformed, counted."""
 
+import queue
+import shutil
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
-from ingest_service.service import Ingest, RefusedBatch
+from ingest_service.service import Ingest, RefusedBatch, StoreSettings
 from linkbound.domain.errors import (
     AbortedError,
     FailedPreconditionError,
     InvalidArgumentError,
     NotFoundError,
     OutOfRangeError,
+    ResourceExhaustedError,
     Violation,
 )
 from linkbound.domain.run import CreateRunRequest
 from linkbound.domain.samples import BatchOutcome, SampleBatch, SampleColumns
-from tests.integration.store_content import RUN, RX, TX, GatedClock, batch, opened, rows, stream, with_run
+from tests.integration.store_content import RUN, RX, TX, GatedClock, appended, batch, opened, rows, stream, with_run
 
 
 @pytest.fixture
@@ -37,14 +42,14 @@ MALFORMED = batch(2, SampleColumns(series_index=0, time_ns=(1, 2), value=(1,)), 
 def test_readings_of_several_series_are_stored_as_they_are(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         session = with_run(store).open_stream(stream())
-        assert session.committed_sequence_number == 0
+        assert session.start.committed_sequence_number == 0
         outcome = session.submit(batch(1, columns(1, 5, 6), columns(0, 7, duration_ns=(40,)))).result()
         assert outcome == BatchOutcome(committed_sequence_number=1)
         session.submit(batch(2, columns(0, 8))).result()
     assert rows(
         tmp_path,
         "SELECT s.metric, c.time_ns, c.value, c.read_duration_ns FROM counter_samples c JOIN series s USING (series_id)"
-        " ORDER BY c.rowid",
+        " ORDER BY c.stored_index",
     ) == [
         (RX.metric, 5, 50, None),
         (RX.metric, 6, 60, None),
@@ -66,10 +71,10 @@ def test_a_stream_goes_on_where_it_stopped(tmp_path: Path) -> None:
         for number in (1, 2, 3):
             session.submit(batch(number))
         session.close()
-        assert store.open_stream(stream(last_acked=2)).committed_sequence_number == 3
+        assert store.open_stream(stream(last_acked=2)).start.committed_sequence_number == 3
     with opened(tmp_path) as store:
         session = store.open_stream(stream(last_acked=3))
-        assert session.committed_sequence_number == 3
+        assert session.start.committed_sequence_number == 3
         assert session.submit(batch(4)).result().committed_sequence_number == 4
         assert store.get_run(RUN).row_counts.sample_count == 12
 
@@ -170,16 +175,16 @@ def test_a_refusal_uses_up_its_number_and_the_ledger_says_why(tmp_path: Path) ->
         session = with_run(store).open_stream(stream())
         session.submit(batch(1)).result()
         with pytest.raises(InvalidArgumentError):
-            session.refuse(refused(2)).result()
+            session.queue(session.refused(refused(2))).result()
         # The same bytes again are answered the same; other bytes, or a batch without readings, are a conflict.
         with pytest.raises(InvalidArgumentError):
-            session.refuse(refused(2)).result()
+            session.queue(session.refused(refused(2))).result()
         with pytest.raises(AbortedError):
-            session.refuse(refused(2, b"other")).result()
+            session.queue(session.refused(refused(2, b"other"))).result()
         with pytest.raises(AbortedError):
             session.submit(SampleBatch(sequence_number=2, columns=())).result()
         with pytest.raises(OutOfRangeError):
-            session.refuse(refused(4)).result()
+            session.queue(session.refused(refused(4))).result()
         assert session.submit(batch(3)).result().committed_sequence_number == 3
     assert rows(
         tmp_path, "SELECT row_count, rejected_row_count, rejection_message FROM ledger WHERE sequence_number = 2"
@@ -237,7 +242,7 @@ def test_a_writer_that_saw_more_acknowledged_than_is_stored_is_told(ingest: Inge
 def test_the_opening_counts_what_its_writer_submitted_before(ingest: Ingest) -> None:
     session = ingest.open_stream(stream())
     futures = [session.submit(batch(number)) for number in range(1, 31)]
-    assert ingest.open_stream(stream(last_acked=30)).committed_sequence_number == 30
+    assert ingest.open_stream(stream(last_acked=30)).start.committed_sequence_number == 30
     assert all(future.done() for future in futures)
 
 
@@ -247,11 +252,152 @@ def test_a_stream_notices_that_its_run_was_deleted(ingest: Ingest) -> None:
     ingest.delete_run(RUN)
     with pytest.raises(NotFoundError):
         session.submit(batch(2)).result()
+    # Another run that is given its name has nothing to do with the stream.
     ingest.create_run(CreateRunRequest(run_id=RUN))
-    with pytest.raises(OutOfRangeError):
-        session.submit(batch(2)).result()
-    assert session.submit(batch(1)).result().committed_sequence_number == 1
+    with pytest.raises(AbortedError) as caught:
+        session.submit(batch(1)).result()
+    assert caught.value.reason == "WRITER_FENCED"
+    assert ingest.open_stream(stream()).submit(batch(1)).result().committed_sequence_number == 1
     assert ingest.get_run(RUN).row_counts.sample_count == 3
+
+
+class Heard:
+    """What a stream is told besides the answers to its batches."""
+
+    def __init__(self) -> None:
+        self.checkpointed: queue.Queue[int] = queue.Queue()
+        self.fenced: queue.Queue[AbortedError] = queue.Queue()
+
+    def on_checkpointed(self, sequence_number: int) -> None:
+        self.checkpointed.put(sequence_number)
+
+    def on_fenced(self, error: AbortedError) -> None:
+        self.fenced.put(error)
+
+
+def test_a_second_stream_of_a_writer_fences_the_first(ingest: Ingest) -> None:
+    first, heard = ingest.open_stream(stream()), Heard()
+    first.listen(heard)
+    assert first.submit(batch(1)).result().committed_sequence_number == 1
+    queued = first.submit(batch(2))
+    second = ingest.open_stream(stream())
+    assert heard.fenced.get(timeout=60).reason == "WRITER_FENCED"
+    # What the first brought before is stored, and the second goes on behind it.
+    assert queued.result().committed_sequence_number == 2
+    assert second.start.committed_sequence_number == 2
+    with pytest.raises(AbortedError) as caught:
+        first.submit(batch(3))
+    assert caught.value.reason == "WRITER_FENCED"
+    assert second.submit(batch(3)).result().committed_sequence_number == 3
+    # A stream that ends late does not take the place of the one that came after it.
+    first.close()
+    third = ingest.open_stream(stream())
+    with pytest.raises(AbortedError):
+        second.submit(batch(4))
+    assert third.submit(batch(4)).result().committed_sequence_number == 4
+
+
+def test_a_stream_that_was_fenced_before_anybody_listened_is_told_then(ingest: Ingest) -> None:
+    first, heard = ingest.open_stream(stream()), Heard()
+    ingest.open_stream(stream())
+    first.listen(heard)
+    assert heard.fenced.get(timeout=60).reason == "WRITER_FENCED"
+
+
+def test_streams_of_other_writers_and_runs_are_left_alone(ingest: Ingest) -> None:
+    with_run(ingest, "other")
+    session = ingest.open_stream(stream())
+    ingest.open_stream(stream(writer="other"))
+    ingest.open_stream(stream(run="other"))
+    assert session.submit(batch(1)).result().committed_sequence_number == 1
+
+
+def test_what_is_committed_is_checkpointed_once_nothing_else_is_asked_for(tmp_path: Path) -> None:
+    with opened(tmp_path, checkpoint_idle_seconds=0.01) as store:
+        session, heard = with_run(store).open_stream(stream()), Heard()
+        session.listen(heard)
+        assert heard.checkpointed.get(timeout=60) == 0
+        assert session.submit(batch(1)).result().checkpointed_sequence_number in (0, 1)
+        assert heard.checkpointed.get(timeout=60) == 1
+        assert session.checkpointed_sequence_number == 1
+        assert not (tmp_path / "linkbound.duckdb.wal").exists()
+
+
+def test_a_writer_that_never_pauses_is_checkpointed_too(tmp_path: Path) -> None:
+    with opened(tmp_path, checkpoint_idle_seconds=60.0, checkpoint_age_seconds=0.01) as store:
+        session, heard = with_run(store).open_stream(stream()), Heard()
+        session.listen(heard)
+        session.submit(batch(1)).result()
+        while heard.checkpointed.get(timeout=60) < 1:
+            continue
+
+
+def test_a_full_log_is_checkpointed_without_a_rest(tmp_path: Path) -> None:
+    with opened(tmp_path, checkpoint_idle_seconds=60.0, checkpoint_age_seconds=60.0) as store:
+        session = with_run(store).open_stream(stream())
+        for number in count(1):
+            outcome = session.submit(batch(number, sample_count=50_000)).result()
+            assert outcome.checkpointed_sequence_number <= number
+            if outcome.checkpointed_sequence_number:
+                break
+        assert number > 1
+
+
+def test_what_a_killed_process_left_in_the_log_is_checkpointed_when_the_store_is_opened(tmp_path: Path) -> None:
+    with opened(tmp_path, checkpoint_idle_seconds=60.0) as store:
+        session = with_run(store).open_stream(stream())
+        assert session.submit(batch(1)).result().checkpointed_sequence_number == 0
+        for name in ("linkbound.duckdb", "linkbound.duckdb.wal"):
+            shutil.copy(tmp_path / name, tmp_path / f"copy-of-{name}")
+    copy = tmp_path / "copy-of-linkbound.duckdb"
+    with Ingest.open(StoreSettings(path=copy)) as store:
+        assert not copy.with_name(f"{copy.name}.wal").exists()
+        start = store.open_stream(stream(last_acked=1)).start
+        assert (start.committed_sequence_number, start.checkpointed_sequence_number) == (1, 1)
+
+
+def test_what_the_log_lost_is_sent_again_by_a_writer_that_kept_it(tmp_path: Path) -> None:
+    path, log = tmp_path / "linkbound.duckdb", tmp_path / "linkbound.duckdb.wal"
+    with opened(tmp_path) as store:
+        with_run(store).open_stream(stream()).submit(batch(1)).result()
+    with opened(tmp_path, checkpoint_idle_seconds=60.0) as store:
+        session = store.open_stream(stream())
+        for number in (2, 3):
+            session.submit(batch(number)).result()
+        safe = session.checkpointed_sequence_number
+        before = path.read_bytes()
+    assert not log.exists()
+    # The file as it was before its log moved into it, and the log gone.
+    path.write_bytes(before)
+    with opened(tmp_path) as store:
+        with capture_logs() as lines:
+            session = store.open_stream(stream(last_acked=3, first_kept=safe + 1))
+        assert session.start.committed_sequence_number == 1
+        (line,) = lines
+        assert (line["event"], line["lost_append_count"]) == ("store_lost_acknowledged", 2)
+        for number in (2, 3):
+            assert session.submit(batch(number)).result().committed_sequence_number == number
+        assert store.get_run(RUN).row_counts.sample_count == 9
+
+
+def test_below_the_floor_of_free_space_nothing_new_is_taken_and_the_rest_goes_on(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        with_run(store).open_stream(stream()).submit(batch(1)).result()
+    with opened(tmp_path, free_space_floor_bytes=2**50) as store:
+        assert store.healthy
+        assert not store.has_room
+        session = store.open_stream(stream())
+        for refused_call in (
+            lambda: session.submit(batch(2)),
+            lambda: store.append(appended(1)),
+            lambda: with_run(store, "another"),
+        ):
+            with pytest.raises(ResourceExhaustedError) as caught:
+                refused_call()
+            assert caught.value.reason == "DISK_FULL"
+            assert caught.value.retry_delay_seconds is None
+        assert store.get_run(RUN).row_counts.sample_count == 3
+        store.delete_run(RUN)
 
 
 def test_a_closed_stream_takes_nothing_and_its_batches_are_stored(ingest: Ingest) -> None:
@@ -267,5 +413,5 @@ def test_a_closed_stream_takes_nothing_and_its_batches_are_stored(ingest: Ingest
 
 def test_a_stream_is_told_the_limits_of_the_settings(tmp_path: Path) -> None:
     with opened(tmp_path, max_in_flight_batches=3, max_batch_bytes=4096) as store:
-        limits = with_run(store).open_stream(stream()).limits
+        limits = with_run(store).open_stream(stream()).start.limits
     assert (limits.max_in_flight_batches, limits.max_batch_bytes) == (3, 4096)

@@ -1,5 +1,8 @@
 """The writer thread when something goes wrong inside: one append must not take others with it."""
 
+import errno
+import os
+from array import array
 from collections.abc import Iterator
 from concurrent.futures import Future
 from datetime import datetime
@@ -15,19 +18,22 @@ from ingest_service.core.samples import SeriesReadings
 from ingest_service.settings import StoreSettings
 from ingest_service.store.append_committer import AppendRows, RecordRows
 from ingest_service.store.condition import StoreCondition
-from ingest_service.store.database import broken_error, open_database
+from ingest_service.store.database import open_database
+from ingest_service.store.free_space import FreeSpace
+from ingest_service.store.public_views import public_tables
 from ingest_service.store.reader import Reader
 from ingest_service.store.record_tables import METRIC_AGGREGATES
+from ingest_service.store.run_scope import RunScope
 from ingest_service.store.sample_tables import sample_rows
+from ingest_service.store.sealed_folder import SealedFolder
 from ingest_service.store.writer import Writer
 from linkbound.domain.errors import (
     DeadlineExceededError,
     InternalError,
     OutOfRangeError,
-    ResourceExhaustedError,
     UnavailableError,
 )
-from linkbound.domain.run import CreateRunRequest, SealRunRequest
+from linkbound.domain.run import CreateRunRequest
 from linkbound.domain.samples import BatchOutcome
 from tests.integration.store_content import RUN, TX, GatedClock, aggregate, rows
 
@@ -55,7 +61,7 @@ def rows_of(number: int, table: pa.Table, writer_id: str) -> AppendRows:
     append = Append(
         run_id=RUN, writer_id=writer_id, sequence_number=number, kind=AppendKind.UNARY, digest=str(number).encode()
     )
-    return AppendRows(append=append, rows=RecordRows("metric_aggregates", table), row_count=table.num_rows)
+    return AppendRows(append=append, rows=(RecordRows("hot.metric_aggregates", table),), row_count=table.num_rows)
 
 
 def good(number: int, writer_id: str) -> AppendRows:
@@ -101,14 +107,18 @@ def test_what_its_writer_sent_behind_it_is_a_gap_and_not_a_hole(
     assert isinstance(gap, OutOfRangeError)
     assert gap.metadata["expectedSequenceNumber"] == "2"
     assert writer.append(good(2, "a"), 1).result(60).committed_sequence_number == 2
-    stored = root.execute("SELECT subject FROM metric_aggregates WHERE writer_id = 'a' ORDER BY rowid").fetchall()
+    stored = root.execute(
+        "SELECT subject FROM metric_aggregates WHERE writer_id = 'a' ORDER BY sequence_number, record_index"
+    ).fetchall()
     assert stored == [("a 1",), ("a 2",)]
 
 
 def test_a_series_that_a_failed_group_registered_is_registered_again(
     root: duckdb.DuckDBPyConnection, writer: Writer, clock: GatedClock
 ) -> None:
-    readings = SeriesReadings(series=TX, time_ns=(1, 2), value=(3, 4), read_duration_ns=())
+    readings = SeriesReadings(
+        series=TX, time_ns=array("q", [1, 2]), value=array("q", [3, 4]), read_duration_ns=array("q")
+    )
     append = Append(run_id=RUN, writer_id="s", sequence_number=1, kind=AppendKind.STREAM, digest=b"1")
     samples = AppendRows(append=append, rows=sample_rows([readings]), row_count=2)
     stored, failed = submitted_together(writer, clock, samples, bad(1, "b"))
@@ -119,10 +129,10 @@ def test_a_series_that_a_failed_group_registered_is_registered_again(
 
 
 def test_a_command_that_fails_stops_nothing(root: duckdb.DuckDBPyConnection, writer: Writer) -> None:
-    root.execute("DROP TABLE settings")
+    root.execute("DROP TABLE hot.settings")
     with pytest.raises(InternalError):
         writer.create_run(CreateRunRequest(run_id="x"))
-    root.execute("CREATE TABLE settings (run_id VARCHAR, key VARCHAR, value VARCHAR)")
+    root.execute("CREATE TABLE hot.settings (run_id VARCHAR, key VARCHAR, value VARCHAR)")
     assert writer.append(good(1, "a"), 1).result(60).committed_sequence_number == 1
 
 
@@ -146,12 +156,13 @@ def test_a_connection_that_is_lost_breaks_the_store_and_says_so(tmp_path: Path) 
     assert rows(tmp_path, "SELECT max(sequence_number) FROM ledger") == [(1,)]
 
 
-def test_a_full_disk_is_told_from_other_faults() -> None:
-    full = broken_error(duckdb.TransactionException("Failed to commit: Could not write: No space left on device"))
-    assert isinstance(full, ResourceExhaustedError)
-    assert full.reason == "DISK_FULL"
-    assert full.retry_delay_seconds is None
-    assert isinstance(broken_error(duckdb.FatalException("invalidated")), UnavailableError)
+def test_a_full_disk_is_told_from_other_faults(tmp_path: Path) -> None:
+    space = FreeSpace(tmp_path, floor_bytes=0)
+    assert space.was_missing(duckdb.TransactionException("Failed to commit: Could not write: No space left on device"))
+    hidden = duckdb.FatalException("database has been invalidated")
+    assert not space.was_missing(hidden)
+    hidden.__cause__ = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert space.was_missing(hidden)
 
 
 class ThreadEndedError(BaseException):
@@ -183,7 +194,7 @@ def test_whatever_ends_the_thread_nobody_waits_for_ever(tmp_path: Path) -> None:
         assert not writer.healthy
         assert condition.broken_by == "ThreadEndedError"
         with pytest.raises(UnavailableError):
-            writer.seal_run(SealRunRequest(run=RUN))
+            writer.change(lambda _connection, _appends: None)
         writer.close()
 
 
@@ -194,7 +205,7 @@ def test_a_read_that_finds_the_database_broken_marks_it_for_the_writer_too(tmp_p
         before = writer.healthy
         broken: Any = BrokenConnection()
         with pytest.raises(UnavailableError) as caught:
-            Reader(broken, condition).get_run(RUN)
+            Reader(broken, condition, scope_of(root, settings)).get_run(RUN)
         assert caught.value.reason == "STORE_BROKEN"
         assert (before, writer.healthy) == (True, False)
         assert condition.broken_by == "database has been invalidated"
@@ -220,13 +231,19 @@ def test_queries_end_when_their_time_is_over(tmp_path: Path) -> None:
         writer = Writer(root.cursor(), settings, GatedClock(), StoreCondition())
         writer.create_run(CreateRunRequest(run_id=RUN))
         writer.close()
+        scope = scope_of(root, settings)
         # Counting so far takes hours.
-        root.execute("DROP TABLE metric_aggregates")
+        root.execute("DROP TABLE hot.metric_aggregates")
         root.execute(
-            "CREATE VIEW metric_aggregates AS"
-            f" SELECT 1 AS rowid, '{RUN}' AS run_id, 'TTFT_SECONDS' AS metric, 'P1' AS subject, '' AS source,"
+            "CREATE VIEW hot.metric_aggregates AS"
+            f" SELECT 0 AS rowid, '{RUN}' AS run_id, 'w' AS writer_id, 1::BIGINT AS sequence_number, 0 AS record_index,"
+            " 'TTFT_SECONDS' AS metric, 'P1' AS subject, '' AS source,"
             " (SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range < -1)::DOUBLE AS mean,"
             " NULL::DOUBLE AS minimum, NULL::DOUBLE AS maximum, NULL::INTEGER AS round_count"
         )
         with pytest.raises(DeadlineExceededError):
-            Reader(root, StoreCondition()).read_measured(RUN, 0.05)
+            Reader(root, StoreCondition(), scope).read_measured(RUN, 0.05)
+
+
+def scope_of(root: duckdb.DuckDBPyConnection, settings: StoreSettings) -> RunScope:
+    return RunScope.of(SealedFolder.beside(settings.path), public_tables(root))

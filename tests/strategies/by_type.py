@@ -53,14 +53,18 @@ from linkbound.domain.planning import PlanRequest, SlowestLinkRequest
 from linkbound.domain.prediction import Baseline, PredictedValue, Prediction, TransferModel
 from linkbound.domain.prefill import PrefillRequest
 from linkbound.domain.records import AppendRequest, ListRequestRecordsRequest, RequestRecord
-from linkbound.domain.run import CreateRunRequest, Run, RunRequest, SealRunRequest, Setting
-from linkbound.domain.samples import OpenStreamRequest, SampleBatch, SampleColumns, SeriesDescriptor
+from linkbound.domain.run import CreateRunRequest, Run, RunRequest, RunRowCounts, SealRunRequest, Setting
+from linkbound.domain.run_watch import RunChange, RunUpdate, WatchRunsRequest
+from linkbound.domain.samples import OpenStreamRequest, SampleBatch, SampleColumns, SeriesDescriptor, StreamStart
 from linkbound.domain.schedule import ScheduleRequest
 from linkbound.domain.sizing import SizeClusterRequest
+from linkbound.domain.sql import LARGEST_ROW_LIMIT, SqlRequest
 from linkbound.domain.sweep import SweepAxis, SweepColumns, SweepRange, SweepRequest
 from linkbound.domain.tp_projection import TpProjectionRequest
+from linkbound.domain.traffic import ListPhaseTrafficRequest, PhaseTraffic, TrafficRequest
 from linkbound.domain.training import TrainingStepRequest
 from linkbound.domain.workload import DecodeWorkload, PrefillWorkload
+from linkbound.ingest.v1 import run_pb2, run_service_pb2
 from tests.strategies.collectives import (
     collective_points,
     collective_requests,
@@ -97,6 +101,7 @@ from tests.strategies.ingest import (
     RECORDS,
     append_requests,
     create_run_requests,
+    list_phase_traffic_requests,
     list_request_records_requests,
     open_stream_requests,
     sample_batches,
@@ -104,6 +109,8 @@ from tests.strategies.ingest import (
     seal_run_requests,
     series,
     settings_of_runs,
+    stream_starts,
+    traffic_requests,
 )
 from tests.strategies.layouts import (
     cluster_workloads,
@@ -158,6 +165,7 @@ OWN: dict[type, Callable[[Fill], Strategy]] = {
     ModelRequest: lambda _fill: st.builds(ModelRequest, model=IDS),
     OpenStreamRequest: open_stream_requests,
     PageRequest: page_requests,
+    ListPhaseTrafficRequest: list_phase_traffic_requests,
     ListRequestRecordsRequest: list_request_records_requests,
     ParallelLayout: parallel_layouts,
     PlanRequest: plan_requests,
@@ -166,8 +174,14 @@ OWN: dict[type, Callable[[Fill], Strategy]] = {
     PrefillRequest: prefill_requests,
     PrefillWorkload: prefill_workloads,
     RunRequest: lambda _fill: st.builds(RunRequest, run=IDS),
+    RunUpdate: lambda fill: run_updates(fill),  # noqa: PLW0108 - it is defined below
+    SqlRequest: lambda fill: st.builds(SqlRequest, sql=texts(fill), row_limit=wholes(fill, 0, LARGEST_ROW_LIMIT)),
+    WatchRunsRequest: lambda fill: st.builds(
+        WatchRunsRequest, start_revision=wholes(fill, 0, 2**62), run=maybe(fill, IDS)
+    ),
     SampleBatch: sample_batches,
     SampleColumns: sample_columns,
+    StreamStart: stream_starts,
     ScheduleRequest: schedule_requests,
     SchedulerSettings: scheduler_settings,
     SealRunRequest: seal_run_requests,
@@ -180,6 +194,7 @@ OWN: dict[type, Callable[[Fill], Strategy]] = {
     SweepRange: sweep_ranges,
     SweepRequest: sweep_requests,
     TpProjectionRequest: tp_projection_requests,
+    TrafficRequest: traffic_requests,
     TrainingStepRequest: training_step_requests,
     TransferModel: transfer_models,
 }
@@ -212,12 +227,28 @@ def _of_generic_type(fill: Fill, hint: Any, descriptor: Descriptor | None) -> St
         return tuples_of(fill, of_type(fill, arguments[0], descriptor))
     if origin is Page:
         entries = tuples_of(fill, of_type(fill, arguments[0], None))
-        # Runs and records are rows of a store: none of them is a file that can be broken.
+        # Runs, records and what is told of them are rows of a store: none of them is a file that can be broken.
         of_files = tuples_of(fill, of_class(fill, UnreadableEntry, None))
-        unreadable = st.just(()) if arguments[0] in {Run, RequestRecord} else of_files
+        unreadable = st.just(()) if arguments[0] in {PhaseTraffic, Run, RequestRecord} else of_files
         return st.builds(Page, entries=entries, next_page_token=texts(fill), unreadable=unreadable)
     kinds = [of_type(fill, argument, descriptor) for argument in arguments if argument is not type(None)]
     return maybe(fill, st.one_of(*kinds)) if type(None) in arguments else st.one_of(*kinds)
+
+
+def run_updates(fill: Fill) -> Strategy:
+    """A run as it is now, and unless everything has to be there one that is gone, or none."""
+    revisions = wholes(fill, 0, 2**62)
+    there = st.builds(
+        lambda revision, change, run, counts: RunUpdate(
+            revision=revision, change=change, run_id=run.run_id, run=run, row_counts=counts
+        ),
+        revisions,
+        st.sampled_from([RunChange.CREATED, RunChange.APPENDED, RunChange.SEALED]),
+        of_type(fill, Run, run_pb2.Run.DESCRIPTOR),
+        of_type(fill, RunRowCounts, run_service_pb2.RunRowCounts.DESCRIPTOR),
+    )
+    gone = st.builds(RunUpdate, revision=revisions, change=st.just(RunChange.DELETED), run_id=IDS)
+    return there if fill is Fill.FULL else st.one_of(there, gone, st.builds(RunUpdate, revision=revisions))
 
 
 def of_class(fill: Fill, kind: type[Any], descriptor: Descriptor | None) -> Strategy:

@@ -22,6 +22,8 @@ from linkbound import (
     Link,
     LinkComparison,
     Model,
+    PhaseTraffic,
+    PortTraffic,
     PrefillEstimate,
     PrefillWorkload,
     RequestRecord,
@@ -34,6 +36,7 @@ from linkbound import (
     SchedulerSettings,
     ScheduleSummary,
     SeriesDescriptor,
+    Spool,
     TrainingStep,
 )
 from linkbound.client.calibrate import calibrate_from_run, calibrate_from_run_async
@@ -62,12 +65,17 @@ def blocking(client: EstimatorClient, ingest: IngestClient) -> None:
     assert_type(ingest.get_run("r", timeout_seconds=None), RunDetails)
     assert_type(ingest.compare_run("r"), RunComparison)
     assert_type(list(ingest.list_request_records("r", subject="s")), list[RequestRecord])
+    assert_type(ingest.query_traffic("r", windows_ns=[1_000_000], end_ns=5), tuple[PortTraffic, ...])
+    assert_type(list(ingest.list_phase_traffic("r")), list[PhaseTraffic])
     assert_type(calibrate_from_run(client, ingest, "r", link="200g", subjects=["s"]), EngineCalibration)
     steps = [TrainingStep(subject="s", node_count=1, step_seconds=1.0)]
     assert_type(ingest.append("r", writer_id="w", sequence_number=1, records=steps), int)
-    with ingest.sample_writer("r", writer_id="w", series=[SeriesDescriptor(metric="m", node="n")]) as writer:
+    with ingest.writer("r", "w", [SeriesDescriptor(metric="m", node="n")]) as writer:
         writer.write([SampleColumns(series_index=0, time_ns=(1,), value=(1,))])
         assert_type(writer.committed, int)
+    with ingest.record_writer("r", "w", spool=Spool("place")) as records:
+        records.write(steps)
+        assert_type(records.pending, int)
 
 
 async def asynchronous(client: AsyncEstimatorClient, ingest: AsyncIngestClient) -> None:
@@ -80,8 +88,9 @@ async def asynchronous(client: AsyncEstimatorClient, ingest: AsyncIngestClient) 
     async for model in client.list_models():
         assert_type(model, Model)
     assert_type(await ingest.compare_run("r"), RunComparison)
+    assert_type(await ingest.query_traffic("r"), tuple[PortTraffic, ...])
     assert_type(await calibrate_from_run_async(client, ingest, "r", engine_calibration="e"), EngineCalibration)
-    async with ingest.sample_writer("r", writer_id="w", series=[SeriesDescriptor(metric="m", node="n")]) as writer:
+    async with ingest.writer("r", "w", [SeriesDescriptor(metric="m", node="n")]) as writer:
         await writer.write([SampleColumns(series_index=0, time_ns=(1,), value=(1,))])
         assert_type(writer.rejected, int)
 

@@ -33,8 +33,10 @@ def estimator_client(target: str, data: str | None = None) -> EstimatorClient:
 
 def ingest_client(target: str, data: str | None = None) -> IngestClient:
     """The ingest service at `target`; `data` is the folder of the database for `local:`."""
+    from linkbound.cli.notices import tell_of_snapshots
     from linkbound.client.ingest import IngestClient
 
+    tell_of_snapshots()
     return IngestClient(target, data_directory=None if data is None else Path(data), token=_token(), tls=_tls())
 
 

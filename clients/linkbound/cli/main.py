@@ -42,8 +42,13 @@ linkbound = LazyGroup(
         "demo": LazyCommand("linkbound.cli.demo:demo", "both services on the records of two studies"),
         "serve": LazyCommand("linkbound.cli.serve:serve", "run the estimator and the ingest service"),
         "health": LazyCommand("linkbound.cli.health:health", "ask the services whether they serve"),
-        "runs": LazyCommand("linkbound.cli.runs:runs", "list, show, seal and delete runs"),
+        "runs": LazyCommand("linkbound.cli.runs:runs", "list, show, watch, seal and delete runs"),
+        "store": LazyCommand("linkbound.cli.store:store", "check the files of sealed runs"),
+        "sql": LazyCommand("linkbound.cli.sql:sql", "ask what is stored in SQL"),
+        "snapshot": LazyCommand("linkbound.cli.sql:snapshot", "refresh the copy that other processes open"),
         "compare": LazyCommand("linkbound.cli.compare:compare", "a run: predicted beside measured"),
+        "spool": LazyCommand("linkbound.cli.spool:spool", "what agents keep until the ingest service holds it"),
+        "traffic": LazyCommand("linkbound.cli.traffic:traffic", "a run: rates of its counters over windows of time"),
     },
 )
 

@@ -7,11 +7,13 @@ from datetime import datetime
 
 import click
 
+from linkbound.cli import text
 from linkbound.cli.connect import ingest_client
 from linkbound.cli.failures import naming
 from linkbound.cli.options import Reply, reply_option
 from linkbound.cli.output import print_message, print_text
 from linkbound.cli.params import WHOLE
+from linkbound.cli.runs_watch import watch_runs
 from linkbound.cli.table import Column, pairs, table
 from linkbound.domain.run import Run, RunDetails, RunRowCounts
 from linkbound.domain.words import counted
@@ -67,7 +69,7 @@ def show_run(*, run: str, reply: Reply) -> None:
 @reply_option("ingest")
 @naming(_FIELDS)
 def seal_run(*, run: str, expected_rows: int | None, reply: Reply) -> None:
-    """Ends RUN: nothing can be appended any more."""
+    """Ends RUN: nothing can be appended any more, and its rows move into files beside the store."""
     with ingest_client(reply.target, reply.data) as ingest:
         sealed = ingest.seal_run(run, expected_row_count=expected_rows)
     if reply.as_json:
@@ -75,7 +77,7 @@ def seal_run(*, run: str, expected_rows: int | None, reply: Reply) -> None:
 
         print_message(seal_run_response_to_proto(sealed))
     else:
-        print_text(_headline(sealed))
+        print_text(_headline(sealed), pairs(_files(sealed)))
 
 
 @runs.command("delete")
@@ -94,6 +96,9 @@ def delete_run(*, run: str, reply: Reply) -> None:
         print_text(f"{run}: deleted with {counted(deleted.total_row_count, 'row')}")
 
 
+runs.add_command(watch_runs)
+
+
 def _headline(run: Run) -> str:
     return f"{run.run_id}: {run.state.name.lower()}, created {_time(run.create_time)}"
 
@@ -109,9 +114,17 @@ def _details(details: RunDetails) -> list[tuple[str, str]]:
         rows.append(("source", run.source))
     if run.seal_time is not None:
         rows.append(("sealed", _time(run.seal_time)))
+    rows += _files(run)
     rows += _counts(details.row_counts)
     rows.append(("prediction", _prediction(run)))
     return rows + [(f"setting {setting.key}", setting.value) for setting in run.settings]
+
+
+def _files(run: Run) -> list[tuple[str, str]]:
+    """Where the files of a sealed run are, on the machine of the service."""
+    if not run.sealed_path:
+        return []
+    return [("files", run.sealed_path), ("size", text.size_bytes(run.sealed_size_bytes))]
 
 
 def _counts(counts: RunRowCounts) -> list[tuple[str, str]]:
@@ -121,6 +134,9 @@ def _counts(counts: RunRowCounts) -> list[tuple[str, str]]:
         ("collective results", counts.collective_result_count),
         ("training steps", counts.training_step_count),
         ("counter samples", counts.sample_count),
+        ("link tests", counts.link_test_count),
+        ("events", counts.event_count),
+        ("chunks of tokens", counts.chunk_count),
     ]
     return [(name, f"{count:,}") for name, count in named if count] or [("rows", "none")]
 

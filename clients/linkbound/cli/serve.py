@@ -154,7 +154,14 @@ class _Plan:
         ingest = resources.enter_context(Ingest.open(settings.store))
 
         async def run(stop: asyncio.Event) -> None:
-            await serve_ingest(settings.server, ingest, on_started=announce, stop=stop)
+            await serve_ingest(
+                settings.server,
+                ingest,
+                on_started=announce,
+                stop=stop,
+                admission=settings.admission,
+                reading=settings.reading,
+            )
 
         return settings.server, run
 

@@ -14,7 +14,16 @@ from linkbound.client.backend import AsyncBackend, ChannelOptions, Connection
 from linkbound.client.closing import Closing, closed_error
 from linkbound.client.operations import Operation
 from linkbound.client.options import UNSET, Timeout, TlsFiles, resolve_timeout_seconds
-from linkbound.client.question import Listing, Question, ScheduleQuestion, Sweep, answer_name, described
+from linkbound.client.question import (
+    Listing,
+    Question,
+    ScheduleQuestion,
+    SqlQuery,
+    Sweep,
+    Watch,
+    answer_name,
+    described,
+)
 from linkbound.client.target import LOCAL, TargetKind, parse_target
 from linkbound.domain.paging import UnreadableEntryWarning
 
@@ -23,6 +32,8 @@ if TYPE_CHECKING:
 
     import grpc
 
+    from linkbound.client.sql_rows import AsyncRecordBatchReader
+    from linkbound.domain.run_watch import RunUpdate
     from linkbound.domain.schedule import ScheduleEstimate, SchedulePass, ScheduleSummary
     from linkbound.domain.sweep import SweepColumns
 
@@ -120,6 +131,19 @@ class AsyncClient(ABC):
         deadline_seconds = resolve_timeout_seconds(sweep.timeout_seconds, self._timeout_seconds, default_seconds=None)
         return swept_async(self._backend, sweep.request, deadline_seconds)
 
+    async def _select(self, query: SqlQuery) -> AsyncRecordBatchReader:
+        from linkbound.client.sql_rows import async_rows_of, check_pyarrow
+
+        check_pyarrow()
+        deadline_seconds = resolve_timeout_seconds(query.timeout_seconds, self._timeout_seconds, default_seconds=None)
+        return await async_rows_of(self._backend.sql(query.request, deadline_seconds))
+
+    def _watch(self, watch: Watch) -> AsyncIterator[RunUpdate]:
+        from linkbound.client.run_watches import watched_async
+
+        deadline_seconds = resolve_timeout_seconds(watch.timeout_seconds, self._timeout_seconds, default_seconds=None)
+        return watched_async(self._backend, watch.request, deadline_seconds)
+
     def _schedule(self, schedule: ScheduleQuestion) -> AsyncIterator[SchedulePass | ScheduleSummary]:
         from linkbound.client.schedules import scheduled_async
 
@@ -164,6 +188,26 @@ def sweeps(asked: Callable[P, Sweep]) -> Callable[Concatenate[AsyncClient, P], A
         return self._sweep(asked(*args, **keywords))
 
     return described(method, asked, "AsyncIterator[SweepColumns]")
+
+
+def selects(
+    asked: Callable[P, SqlQuery],
+) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, AsyncRecordBatchReader]]:
+    """The method that reads the rows of a query."""
+
+    async def method(self: AsyncClient, /, *args: P.args, **keywords: P.kwargs) -> AsyncRecordBatchReader:
+        return await self._select(asked(*args, **keywords))
+
+    return described(method, asked, "AsyncRecordBatchReader")
+
+
+def watches(asked: Callable[P, Watch]) -> Callable[Concatenate[AsyncClient, P], AsyncIterator[RunUpdate]]:
+    """The method that yields what happens to runs."""
+
+    def method(self: AsyncClient, /, *args: P.args, **keywords: P.kwargs) -> AsyncIterator[RunUpdate]:
+        return self._watch(asked(*args, **keywords))
+
+    return described(method, asked, "AsyncIterator[RunUpdate]")
 
 
 def schedules(

@@ -14,7 +14,9 @@ from linkbound.domain.errors import InvalidArgumentError, Violation
 
 if TYPE_CHECKING:
     from linkbound.client.sample_stream import SampleConnector
+    from linkbound.domain.run_watch import RunUpdate, WatchRunsRequest
     from linkbound.domain.schedule import SchedulePart, ScheduleRequest
+    from linkbound.domain.sql import SqlPart, SqlRequest
     from linkbound.domain.sweep import SweepColumns, SweepRequest
 
 RequestT = TypeVar("RequestT")
@@ -56,6 +58,14 @@ class Backend(Protocol):
         """The stretches of points of one stream, which may break; for the estimator."""
         ...
 
+    def sql(self, request: SqlRequest, timeout_seconds: float | None) -> Generator[SqlPart, None, None]:
+        """The schema, batches of rows and the summary of one query; for the ingest service."""
+        ...
+
+    def watch_runs(self, request: WatchRunsRequest, timeout_seconds: float | None) -> Generator[RunUpdate, None, None]:
+        """What one stream tells of runs, which may break; for the ingest service."""
+        ...
+
     def schedule(self, request: ScheduleRequest, timeout_seconds: float | None) -> Generator[SchedulePart, None, None]:
         """The parts of a schedule of one stream, which may break; for the estimator."""
         ...
@@ -84,6 +94,14 @@ class AsyncBackend(Protocol):
 
     def sweep(self, request: SweepRequest, timeout_seconds: float | None) -> AsyncGenerator[SweepColumns, None]:
         """The stretches of points of one stream, which may break; for the estimator."""
+        ...
+
+    def sql(self, request: SqlRequest, timeout_seconds: float | None) -> AsyncGenerator[SqlPart, None]:
+        """The schema, batches of rows and the summary of one query; for the ingest service."""
+        ...
+
+    def watch_runs(self, request: WatchRunsRequest, timeout_seconds: float | None) -> AsyncGenerator[RunUpdate, None]:
+        """What one stream tells of runs, which may break; for the ingest service."""
         ...
 
     def schedule(self, request: ScheduleRequest, timeout_seconds: float | None) -> AsyncGenerator[SchedulePart, None]:

@@ -14,7 +14,16 @@ from linkbound.client.backend import Backend, ChannelOptions, Connection
 from linkbound.client.closing import Closing, closed_error
 from linkbound.client.operations import Operation
 from linkbound.client.options import UNSET, Timeout, TlsFiles, resolve_timeout_seconds
-from linkbound.client.question import Listing, Question, ScheduleQuestion, Sweep, answer_name, described
+from linkbound.client.question import (
+    Listing,
+    Question,
+    ScheduleQuestion,
+    SqlQuery,
+    Sweep,
+    Watch,
+    answer_name,
+    described,
+)
 from linkbound.client.target import LOCAL, TargetKind, parse_target
 from linkbound.domain.paging import UnreadableEntryWarning
 
@@ -22,7 +31,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import grpc
+    from pyarrow import RecordBatchReader
 
+    from linkbound.domain.run_watch import RunUpdate
     from linkbound.domain.schedule import ScheduleEstimate, SchedulePass, ScheduleSummary
     from linkbound.domain.sweep import SweepColumns
 
@@ -119,6 +130,19 @@ class Client(ABC):
         deadline_seconds = resolve_timeout_seconds(sweep.timeout_seconds, self._timeout_seconds, default_seconds=None)
         return swept(self._backend, sweep.request, deadline_seconds)
 
+    def _select(self, query: SqlQuery) -> RecordBatchReader:
+        from linkbound.client.sql_rows import check_pyarrow, rows_of
+
+        check_pyarrow()
+        deadline_seconds = resolve_timeout_seconds(query.timeout_seconds, self._timeout_seconds, default_seconds=None)
+        return rows_of(self._backend.sql(query.request, deadline_seconds))
+
+    def _watch(self, watch: Watch) -> Iterator[RunUpdate]:
+        from linkbound.client.run_watches import watched
+
+        deadline_seconds = resolve_timeout_seconds(watch.timeout_seconds, self._timeout_seconds, default_seconds=None)
+        return watched(self._backend, watch.request, deadline_seconds)
+
     def _schedule(self, schedule: ScheduleQuestion) -> Iterator[SchedulePass | ScheduleSummary]:
         from linkbound.client.schedules import scheduled
 
@@ -159,6 +183,24 @@ def sweeps(asked: Callable[P, Sweep]) -> Callable[Concatenate[Client, P], Iterat
         return self._sweep(asked(*args, **keywords))
 
     return described(method, asked, "Iterator[SweepColumns]")
+
+
+def selects(asked: Callable[P, SqlQuery]) -> Callable[Concatenate[Client, P], RecordBatchReader]:
+    """The method that reads the rows of a query."""
+
+    def method(self: Client, /, *args: P.args, **keywords: P.kwargs) -> RecordBatchReader:
+        return self._select(asked(*args, **keywords))
+
+    return described(method, asked, "RecordBatchReader")
+
+
+def watches(asked: Callable[P, Watch]) -> Callable[Concatenate[Client, P], Iterator[RunUpdate]]:
+    """The method that yields what happens to runs."""
+
+    def method(self: Client, /, *args: P.args, **keywords: P.kwargs) -> Iterator[RunUpdate]:
+        return self._watch(asked(*args, **keywords))
+
+    return described(method, asked, "Iterator[RunUpdate]")
 
 
 def schedules(

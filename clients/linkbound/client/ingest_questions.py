@@ -7,14 +7,17 @@ from collections.abc import Mapping, Sequence
 from linkbound.client import operations
 from linkbound.client.names import run_id
 from linkbound.client.options import UNSET, Timeout
-from linkbound.client.question import Listing, Question, question
+from linkbound.client.question import Listing, Question, SqlQuery, Watch, question
 from linkbound.domain.paging import LARGEST_PAGE_SIZE
 from linkbound.domain.prediction import Prediction
 from linkbound.domain.records import AppendRequest, ListRequestRecordsRequest, Record, RequestRecord
 from linkbound.domain.rules import as_tuple
 from linkbound.domain.run import CreateRunRequest, Run, RunDetails, RunRequest, RunRowCounts, SealRunRequest, Setting
 from linkbound.domain.run_comparison import RunComparison
+from linkbound.domain.run_watch import WatchRunsRequest
 from linkbound.domain.samples import OpenStreamRequest, SeriesDescriptor
+from linkbound.domain.sql import PublishSnapshotRequest, Snapshot, SqlRequest
+from linkbound.domain.traffic import ListPhaseTrafficRequest, PhaseTraffic, PortTraffic, TrafficRequest
 
 NO_SETTINGS: Mapping[str, str] = {}
 
@@ -117,6 +120,83 @@ def list_request_records(run: str, *, subject: str = "", timeout_seconds: Timeou
     """
     first_page = ListRequestRecordsRequest(run=run_id(run), subject=subject, page_size=LARGEST_PAGE_SIZE)
     return Listing(operations.LIST_REQUEST_RECORDS, timeout_seconds, first_page)
+
+
+def query_traffic(
+    run: str,
+    *,
+    windows_ns: Sequence[int] = (),
+    node: str = "",
+    metric: str = "",
+    start_ns: int | None = None,
+    end_ns: int | None = None,
+    max_point_count: int = 0,
+    timeout_seconds: Timeout = UNSET,
+) -> Question[tuple[PortTraffic, ...]]:
+    """Rates of the counters of the run over windows of time, one entry per host, boot, physical port and counter.
+
+    Without `windows_ns`: over 1 ms, 5 ms, 100 ms and 1 s. `node` and `metric`: of that host and counter alone. Times
+    are CLOCK_MONOTONIC of the host. With a `max_point_count` each window brings its course in so many points at most.
+
+    Raises InvalidArgumentError, NotFoundError, and the errors of the connection.
+    """
+    request = TrafficRequest(
+        run=run_id(run),
+        windows_ns=as_tuple(windows_ns),
+        node=node,
+        metric=metric,
+        start_ns=start_ns,
+        end_ns=end_ns,
+        max_point_count=max_point_count,
+    )
+    return question(operations.QUERY_TRAFFIC, request, timeout_seconds)
+
+
+def list_phase_traffic(run: str, *, subject: str = "", timeout_seconds: Timeout = UNSET) -> Listing[PhaseTraffic]:
+    """The traffic of every request of the run, of `subject` alone where one is given, before and after its first token.
+
+    One entry per request and counter of a port on its clock. The timeout is that of one page. Raises
+    InvalidArgumentError, and while iterating NotFoundError with near names and the errors of the connection.
+    """
+    first_page = ListPhaseTrafficRequest(run=run_id(run), subject=subject, page_size=LARGEST_PAGE_SIZE)
+    return Listing(operations.LIST_PHASE_TRAFFIC, timeout_seconds, first_page)
+
+
+def query_sql(sql: str, *, row_limit: int = 0, timeout_seconds: Timeout = UNSET) -> SqlQuery:
+    """The rows of one SELECT over the tables and views of `docs/schema.md`, which can change nothing.
+
+    Rows are read as they are asked for; close the reader to end a query early. At most `row_limit` rows are answered, 0
+    is a million; where there are more, a TruncatedAnswerWarning says so at the end. The timeout is that of the whole
+    answer, none unless one is set; the service has a limit of its own. Needs pyarrow, of the extra `services`.
+
+    Raises InvalidArgumentError (SQL_NOT_READ_ONLY, SQL_ERROR), PermissionDeniedError, ResourceExhaustedError
+    (QUERY_TOO_LARGE, TOO_MANY_QUERIES), DeadlineExceededError, FailedPreconditionError (RUN_UNREADABLE,
+    PYARROW_MISSING), and the errors of the connection; reading the rows raises the same.
+    """
+    return SqlQuery(SqlRequest(sql=sql, row_limit=row_limit), timeout_seconds)
+
+
+def publish_snapshot(*, timeout_seconds: Timeout = UNSET) -> Question[Snapshot]:
+    """Write what is stored now into the read-only copy that other processes open: `duckdb -readonly snapshot.duckdb`.
+
+    Raises ResourceExhaustedError (DISK_FULL), UnavailableError (SNAPSHOT_FAILED), and the errors of the connection.
+    """
+    return question(operations.PUBLISH_SNAPSHOT, PublishSnapshotRequest(), timeout_seconds)
+
+
+def watch_runs(*, run: str | None = None, start_revision: int = 0, timeout_seconds: Timeout = UNSET) -> Watch:
+    """Runs as they are created, appended to, sealed and deleted, until the iteration is left; one alone with `run`.
+
+    From revision 0 every run is told as it is, then changes; to go on after a pause, start one above the last revision
+    that came. An update without a run says how far it is while nothing happens. A stream that breaks is opened again
+    where it was; where that happens before every run was told, they are told again. The timeout is that of the whole
+    watch, none unless one is set.
+
+    Raises InvalidArgumentError; while iterating OutOfRangeError (REVISION_COMPACTED) where the revision is too old, and
+    the errors of the connection.
+    """
+    request = WatchRunsRequest(start_revision=start_revision, run=None if run is None else run_id(run))
+    return Watch(request, timeout_seconds)
 
 
 def open_stream_request(run: str, *, writer_id: str, series: Sequence[SeriesDescriptor]) -> OpenStreamRequest:

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from linkbound.domain.run import CreateRunRequest, Run, RunDetails, RunRequest, RunRowCounts, SealRunRequest
     from linkbound.domain.run_comparison import RunComparison
     from linkbound.domain.sizing import ClusterSizing, SizeClusterRequest
+    from linkbound.domain.sql import PublishSnapshotRequest, Snapshot
     from linkbound.domain.tp_projection import TpProjection, TpProjectionRequest
+    from linkbound.domain.traffic import ListPhaseTrafficRequest, PhaseTraffic, PortTraffic, TrafficRequest
     from linkbound.domain.training import TrainingStepEstimate, TrainingStepRequest
 
 RequestT = TypeVar("RequestT")
@@ -57,6 +59,8 @@ CREATE = CallClass("create", 10.0, is_retried=True)
 APPEND_RECORDS = CallClass("append", 30.0, is_retried=True)
 """Repeatable by run, writer and sequence number."""
 SEAL = CallClass("seal", 60.0, is_retried=True)
+SNAPSHOT = CallClass("snapshot", 300.0, is_retried=True)
+"""A copy of everything that is stored; a repetition makes a later one."""
 DELETE = CallClass("delete", 60.0, is_retried=False)
 """A repetition answers NOT_FOUND if the first call went through, so the caller has to know."""
 
@@ -108,3 +112,6 @@ COMPARE_RUN: Operation[RunRequest, RunComparison] = Operation("compare_run", QUE
 LIST_REQUEST_RECORDS: Operation[ListRequestRecordsRequest, Page[RequestRecord]] = Operation(
     "list_request_records", QUERY
 )
+QUERY_TRAFFIC: Operation[TrafficRequest, tuple[PortTraffic, ...]] = Operation("query_traffic", QUERY)
+PUBLISH_SNAPSHOT: Operation[PublishSnapshotRequest, Snapshot] = Operation("publish_snapshot", SNAPSHOT)
+LIST_PHASE_TRAFFIC: Operation[ListPhaseTrafficRequest, Page[PhaseTraffic]] = Operation("list_phase_traffic", QUERY)

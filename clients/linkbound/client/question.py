@@ -1,8 +1,8 @@
 """What a client asks of a service, before anybody waits for an answer.
 
 Each question is a function, written once: its keywords, its words and the request that it makes of them. The bases of
-the clients turn it into a method with `asks`, `lists`, `sweeps`, `schedules` and `whole_schedules`; blocking and
-asyncio differ in nothing but how they wait.
+the clients turn it into a method with `asks`, `lists`, `sweeps`, `schedules`, `whole_schedules`, `selects` and
+`watches`; blocking and asyncio differ in nothing but how they wait.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from linkbound.domain.paging import PageRequest
 
 if TYPE_CHECKING:
     from linkbound.domain.paging import Page
+    from linkbound.domain.run_watch import WatchRunsRequest
     from linkbound.domain.schedule import ScheduleRequest
+    from linkbound.domain.sql import SqlRequest
     from linkbound.domain.sweep import SweepRequest
 
 RequestT = TypeVar("RequestT")
@@ -57,6 +59,22 @@ class Sweep:
     """Every point of a sweep, over as many streams as it takes; the timeout is that of the whole sweep."""
 
     request: SweepRequest
+    timeout_seconds: Timeout
+
+
+@frozen
+class SqlQuery:
+    """One SELECT, whose rows come as they are read; the timeout is that of the whole answer."""
+
+    request: SqlRequest
+    timeout_seconds: Timeout
+
+
+@frozen
+class Watch:
+    """Runs as they change, over as many streams as it takes; the timeout is that of the whole watch."""
+
+    request: WatchRunsRequest
     timeout_seconds: Timeout
 
 

@@ -1,31 +1,37 @@
-"""Samples on their way into batches: what is checked before, and what is cut to fit."""
+"""Samples on their way into batches: what is checked before, what is put together, and what is cut to fit."""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 
-from attrs import evolve
+from attrs import define, evolve, field
 
+from linkbound.client.batch_keeper import PackedBatch
+from linkbound.client.spool.frames import SAMPLES
+from linkbound.convert.sample_payload import payload_of_columns
 from linkbound.domain.errors import InvalidArgumentError, Violation
-from linkbound.domain.rules import shown
-from linkbound.domain.samples import SampleColumns
+from linkbound.domain.samples import INT64_TYPECODE, SampleColumns
 from linkbound.domain.words import counted
+
+BATCH_SAMPLE_COUNT = 8192
+"""A batch of so many samples does not wait for more: the store gains little beyond (measured: `docs/adr/0005`)."""
 
 LARGEST_SAMPLE_BYTES = 30
 """One sample on the wire at most: three 64-bit values of up to 10 bytes each (protobuf, base-128 varints)."""
 
+SMALLEST_LIMIT_BYTES = 256 * 1024
+"""What a batch may take while the service has not told its limit: room for a full batch of many series."""
+
 _SERIES_OVERHEAD_BYTES = 64
 """Tags, lengths and index of one series in a batch, rounded up."""
-
-_SMALLEST = -(2**63)
-_LARGEST = 2**63 - 1
 
 
 def check_columns(columns: Sequence[SampleColumns], series_count: int) -> None:
     """Raise InvalidArgumentError for columns that would make the whole batch malformed.
 
-    The columns of a series have to be of equal length and hold signed 64-bit integers, and the series has to be one of
-    the `series_count` that the writer was opened with and to come once.
+    The columns of a series have to be of equal length, and the series has to be one of the `series_count` that the
+    writer was opened with and to come once.
     """
     violations = [
         Violation(f"columns[{position}].series_index", f"{entry.series_index} comes twice")
@@ -49,11 +55,59 @@ def _problems(entry: SampleColumns, series_count: int) -> Iterator[tuple[str, st
         yield "value", f"{counted(len(entry.value), 'value')} for {counted(count, 'time')}"
     if entry.read_duration_ns and len(entry.read_duration_ns) != count:
         yield "read_duration_ns", f"{counted(len(entry.read_duration_ns), 'duration')} for {counted(count, 'time')}"
-    for field in ("time_ns", "value", "read_duration_ns"):
-        numbers: tuple[int, ...] = getattr(entry, field)
-        if numbers and not (min(numbers) >= _SMALLEST and max(numbers) <= _LARGEST):
-            beyond = next(number for number in numbers if not _SMALLEST <= number <= _LARGEST)
-            yield field, f"{shown(beyond)} is not a signed 64-bit integer"
+
+
+@define
+class _OpenColumns:
+    """What was written of one series since the last batch."""
+
+    time_ns: array[int] = field(factory=lambda: array(INT64_TYPECODE))
+    value: array[int] = field(factory=lambda: array(INT64_TYPECODE))
+    read_duration_ns: array[int] = field(factory=lambda: array(INT64_TYPECODE))
+
+
+class SampleBatcher:
+    """Puts what is written together into batches of `BATCH_SAMPLE_COUNT` samples."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, _OpenColumns] = {}
+        self.sample_count = 0
+        """Samples that are not in a batch yet."""
+
+    def add(self, columns: Sequence[SampleColumns], max_batch_bytes: int) -> list[PackedBatch]:
+        """Take samples that were checked, and return the batches that are full."""
+        batches: list[PackedBatch] = []
+        for entry in columns:
+            open_columns = self._open.get(entry.series_index)
+            if open_columns is not None and bool(open_columns.read_duration_ns) != bool(entry.read_duration_ns):
+                # Within one batch, the durations of a series are known or they are not.
+                batches += self.take(max_batch_bytes)
+                open_columns = None
+            if not entry.time_ns:
+                continue
+            if open_columns is None:
+                open_columns = self._open[entry.series_index] = _OpenColumns()
+            open_columns.time_ns.extend(entry.time_ns)
+            open_columns.value.extend(entry.value)
+            open_columns.read_duration_ns.extend(entry.read_duration_ns)
+            self.sample_count += len(entry.time_ns)
+        if self.sample_count >= BATCH_SAMPLE_COUNT:
+            batches += self.take(max_batch_bytes)
+        return batches
+
+    def take(self, max_batch_bytes: int) -> list[PackedBatch]:
+        """Everything that is not in a batch yet as batches; mostly that is one, and none where there is nothing."""
+        columns = [
+            SampleColumns(
+                series_index=series_index,
+                time_ns=entry.time_ns,
+                value=entry.value,
+                read_duration_ns=entry.read_duration_ns,
+            )
+            for series_index, entry in self._open.items()
+        ]
+        self._open, self.sample_count = {}, 0
+        return [_packed(part) for part in split_columns(columns, max_batch_bytes, BATCH_SAMPLE_COUNT)]
 
 
 def split_columns(
@@ -80,7 +134,14 @@ def split_columns(
         yield tuple(part)
 
 
+def _packed(columns: tuple[SampleColumns, ...]) -> PackedBatch:
+    sample_count = sum(len(entry.time_ns) for entry in columns)
+    return PackedBatch(kind=SAMPLES, row_count=sample_count, payload=payload_of_columns(columns))
+
+
 def _slice(entry: SampleColumns, start: int, stop: int) -> SampleColumns:
+    if start == 0 and stop >= len(entry.time_ns):
+        return entry
     return evolve(
         entry,
         time_ns=entry.time_ns[start:stop],

@@ -7,7 +7,7 @@ from typing import Protocol
 from attrs import frozen
 
 from linkbound.domain.errors import Error
-from linkbound.domain.samples import BatchOutcome, OpenStreamRequest, SampleBatch, StreamLimits
+from linkbound.domain.samples import BatchOutcome, OpenStreamRequest, StreamStart
 
 
 @frozen
@@ -26,17 +26,12 @@ class SampleConnection(Protocol):
     """An open stream. Every method raises the classes of `linkbound.domain.errors` when the stream breaks."""
 
     @property
-    def committed_sequence_number(self) -> int:
-        """Highest number that was stored when the stream was opened."""
+    def start(self) -> StreamStart:
+        """What the service said when the stream was opened."""
         ...
 
-    @property
-    def limits(self) -> StreamLimits:
-        """What may be under way."""
-        ...
-
-    async def send(self, batch: SampleBatch) -> None:
-        """Send one batch; may wait for room on the way."""
+    async def send(self, sequence_number: int, payload: bytes) -> None:
+        """Send one batch (`linkbound.convert.sample_payload`); may wait for room on the way."""
         ...
 
     async def receive(self) -> SampleEvent | None:

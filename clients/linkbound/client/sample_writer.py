@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self
 
 from linkbound.client.aio_sample_writer import AsyncSampleWriter
 from linkbound.client.closing import Closing
-from linkbound.client.options import Timeout
+from linkbound.client.loop_thread import LoopThread
 from linkbound.client.sample_stream import SampleConnector
+from linkbound.client.writer_options import WriterOptions
 from linkbound.domain.errors import FailedPreconditionError
 from linkbound.domain.samples import OpenStreamRequest, SampleColumns
 
-T = TypeVar("T")
-
 
 class SampleWriter:
-    """Writes samples of one writer, each stored exactly once. Used as a context manager; made by `sample_writer`.
+    """Writes samples of one writer, each stored exactly once. Used as a context manager; made by `writer`.
 
-    Entering opens the stream. `write` waits while as many batches are under way as the service allows. A break is
-    bridged: the stream is opened again and what is not stored is sent again. Leaving waits until everything is stored.
-    If the service stays away for longer than the timeout, or refuses, then `write`, `flush` and leaving the block raise
-    its error, with `undeliveredSampleCount` in the metadata where samples are lost. So they do after the client was
-    closed: FailedPreconditionError (CLIENT_CLOSED).
+    `write` puts samples together into batches and numbers them. Batches are kept until the service holds them for good,
+    beyond damage to its log, and are sent again after a break or where the service lost them. `flush` and leaving the
+    block wait until everything is stored.
+
+    Without a spool, batches are kept in memory; entering waits for the service, and if it stays away for longer than
+    the timeout, or refuses, then `write`, `flush` and leaving the block raise its error, with `undeliveredSampleCount`
+    in the metadata where samples are lost.
+
+    With a spool, batches are kept on disk, for this process or the next one with the same spool and writer id. The
+    service may be away for as long as the spool has room; what then becomes of new samples says the spool. The timeout
+    is how long `flush`, leaving the block and a `write` into a full spool wait while nothing is stored; then they
+    raise, with `spooledSampleCount` in the metadata for what stays in the spool. A refusal raises from `write` too.
+
+    After the client was closed all three raise FailedPreconditionError (CLIENT_CLOSED).
     """
 
     def __init__(
-        self, connector: SampleConnector, request: OpenStreamRequest, timeout_seconds: Timeout, closing: Closing
+        self, connector: SampleConnector, request: OpenStreamRequest, options: WriterOptions, closing: Closing
     ) -> None:
-        self._writer = AsyncSampleWriter(connector, request, timeout_seconds, closing)
-        self._loop: _LoopThread | None = None
+        self._writer = AsyncSampleWriter(connector, request, options, closing)
+        self._loop: LoopThread | None = None
 
     @property
     def committed(self) -> int:
@@ -41,11 +46,18 @@ class SampleWriter:
         return self._writer.committed
 
     @property
-    def rejected(self) -> int:
-        """Samples that the service did not store because they are bad; `rejection_message` says why.
+    def checkpointed(self) -> int:
+        """Highest sequence number that is known to be stored beyond damage to the log of the service."""
+        return self._writer.checkpointed
 
-        Those of a batch whose acknowledgement was lost with a connection are missing; the store's ledger has them.
-        """
+    @property
+    def pending(self) -> int:
+        """Samples that were written, by this process or into its spool before, and are not known to be stored."""
+        return self._writer.pending
+
+    @property
+    def rejected(self) -> int:
+        """Samples that the service did not store because they are bad; `rejection_message` says why."""
         return self._writer.rejected
 
     @property
@@ -53,11 +65,21 @@ class SampleWriter:
         """Why the last rejected samples were not stored; empty where none were."""
         return self._writer.rejection_message
 
+    @property
+    def dropped(self) -> int:
+        """Samples that were dropped because the spool was full."""
+        return self._writer.dropped
+
+    @property
+    def damaged(self) -> int:
+        """Batches of the spool that could not be read any more when they were to be sent."""
+        return self._writer.damaged
+
     def __enter__(self) -> Self:
-        """The writer, once its stream is open."""
+        """The writer; without a spool, once its stream is open."""
         if self._loop is not None:
             raise FailedPreconditionError("a sample writer is entered once", reason="WRITER_CLOSED")
-        self._loop = _LoopThread()
+        self._loop = LoopThread("linkbound-sample-writer")
         try:
             self._loop.run(self._writer.__aenter__())
         except BaseException:
@@ -75,10 +97,12 @@ class SampleWriter:
             loop.stop()
 
     def write(self, columns: Sequence[SampleColumns]) -> None:
-        """Queue samples of the series that the writer was opened with, waiting while too many batches are under way.
+        """Take samples of the series that the writer was opened with, waiting while much waits to be kept.
 
-        What is too large for one batch is cut into several. Raises InvalidArgumentError for columns of unequal length
-        or an unknown series, and the error that ended the writer.
+        They wait for others to share a batch with, as long as the writer was told to; with a `linger_seconds` of 0 they
+        are kept when this returns. What is too large for one batch is cut into several. Raises InvalidArgumentError for
+        columns of unequal length or an unknown series, ResourceExhaustedError (SPOOL_FULL) where a full spool is waited
+        for, and the error that ended the writer.
         """
         self._open_loop().run(self._writer.write(columns))
 
@@ -86,41 +110,7 @@ class SampleWriter:
         """Return once everything written is stored. Raises the error that ended the writer."""
         self._open_loop().run(self._writer.flush())
 
-    def _open_loop(self) -> _LoopThread:
+    def _open_loop(self) -> LoopThread:
         if self._loop is None or self._loop.is_stopped:
             raise FailedPreconditionError("the sample writer is not open", reason="WRITER_CLOSED")
         return self._loop
-
-
-class _LoopThread:
-    """An event loop that runs in a thread of its own."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._stopped = asyncio.Event()
-        self._thread = threading.Thread(target=self._serve, name="linkbound-sample-writer", daemon=True)
-        self._thread.start()
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether nothing can run any more."""
-        return self._loop.is_closed()
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of `work`; interrupted work is cancelled."""
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
-
-    def stop(self) -> None:
-        """Cancel what still runs, wait until it has ended, and end the loop and its thread."""
-        with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._stopped.set)
-        self._thread.join()
-
-    def _serve(self) -> None:
-        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            runner.run(self._stopped.wait())

@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -42,13 +43,21 @@ def message_to_json(message: Message) -> dict[str, JsonValue]:
     return written
 
 
+_AS_TEXT: dict[str, _Writer] = {
+    Timestamp.DESCRIPTOR.full_name: Timestamp.ToJsonString,
+    Duration.DESCRIPTOR.full_name: Duration.ToJsonString,
+}
+"""Messages that are one text."""
+
+
 # An answer may have millions of messages of a few kinds: what a kind needs is found out once, when there is one of it,
 # since a kind may hold itself.
 @functools.cache
 def _message_writer(kind: AnyDescriptor) -> _Writer:
     """What makes an object of a message of that kind."""
-    if _is_timestamp(kind):
-        return Timestamp.ToJsonString
+    as_text = _AS_TEXT.get(kind.full_name)
+    if as_text is not None:
+        return as_text
     fields = [(field.name, field.has_presence, _field_writer(field)) for field in kind.fields]
 
     def write_message(message: Message) -> dict[str, JsonValue]:
@@ -67,15 +76,11 @@ def _list_writer(kind: AnyDescriptor) -> _Writer:
     """What makes objects of messages of that kind, by the shortest way where their fields are written as they are."""
     names = tuple(field.name for field in kind.fields)
     is_plain = all(not field.has_presence and _field_writer(field) is None for field in kind.fields)
-    if is_plain and len(names) > 1 and not _is_timestamp(kind):
+    if is_plain and len(names) > 1 and kind.full_name not in _AS_TEXT:
         values_of = attrgetter(*names)
         return lambda content: [dict(zip(names, values, strict=False)) for values in map(values_of, content)]
     write = _message_writer(kind)
     return lambda content: list(map(write, content))
-
-
-def _is_timestamp(kind: AnyDescriptor) -> bool:
-    return kind.full_name == Timestamp.DESCRIPTOR.full_name
 
 
 def _field_writer(field: AnyFieldDescriptor) -> _Writer | None:

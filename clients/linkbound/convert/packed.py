@@ -44,9 +44,13 @@ def as_column(typecode: str, values: Sequence[Any]) -> array[Any]:
     return values if isinstance(values, array) and values.typecode == typecode else array(typecode, values)
 
 
-def _field(number: int, column: array[Any]) -> bytes:
-    payload = _little_endian(column).tobytes()
+def length_delimited(number: int, payload: bytes) -> bytes:
+    """The field `number` of a message, which is a message, bytes or packed numbers, as it travels."""
     return _varint(number << 3 | _LENGTH_DELIMITED) + _varint(len(payload)) + payload
+
+
+def _field(number: int, column: array[Any]) -> bytes:
+    return length_delimited(number, _little_endian(column).tobytes())
 
 
 def _varint(value: int) -> bytes:

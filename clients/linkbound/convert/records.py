@@ -4,8 +4,23 @@ from __future__ import annotations
 
 from linkbound.convert.collective import collective_kind_from_proto, collective_kind_to_proto
 from linkbound.convert.metric import metric_from_proto, metric_to_proto, spread_from_proto, spread_to_proto
-from linkbound.domain.records import CollectiveResult, MetricAggregate, RequestRecord, TrainingStep
+from linkbound.convert.values import EnumConverter, each_up_to
+from linkbound.domain.records import (
+    LARGEST_CHUNK_COUNT,
+    CollectiveResult,
+    Event,
+    LinkTest,
+    LinkTestDirection,
+    MetricAggregate,
+    RequestRecord,
+    TrainingStep,
+)
 from linkbound.ingest.v1 import records_pb2
+
+_LINK_TEST_DIRECTION = EnumConverter(LinkTestDirection, records_pb2.LinkTestDirection)
+
+link_test_direction_to_proto = _LINK_TEST_DIRECTION.to_proto
+link_test_direction_from_proto = _LINK_TEST_DIRECTION.from_proto
 
 
 def request_record_to_proto(value: RequestRecord) -> records_pb2.RequestRecord:
@@ -23,6 +38,8 @@ def request_record_to_proto(value: RequestRecord) -> records_pb2.RequestRecord:
         send_time_unix_ns=value.send_time_unix_ns,
         node=value.node,
         boot_id=value.boot_id,
+        chunk_offset_ns=value.chunk_offset_ns,
+        chunk_tokens=value.chunk_tokens,
         writer_id=value.writer_id,
     )
 
@@ -42,6 +59,8 @@ def request_record_from_proto(message: records_pb2.RequestRecord) -> RequestReco
         send_time_unix_ns=message.send_time_unix_ns if message.HasField("send_time_unix_ns") else None,
         node=message.node,
         boot_id=message.boot_id,
+        chunk_offset_ns=each_up_to(LARGEST_CHUNK_COUNT, int, message.chunk_offset_ns),
+        chunk_tokens=each_up_to(LARGEST_CHUNK_COUNT, int, message.chunk_tokens),
         writer_id=message.writer_id,
     )
 
@@ -119,4 +138,66 @@ def training_step_from_proto(message: records_pb2.TrainingStep) -> TrainingStep:
         tokens_per_second=message.tokens_per_second if message.HasField("tokens_per_second") else None,
         elapsed_seconds=message.elapsed_seconds if message.HasField("elapsed_seconds") else None,
         source=message.source,
+    )
+
+
+def link_test_to_proto(value: LinkTest) -> records_pb2.LinkTest:
+    """A test of a link as a message."""
+    return records_pb2.LinkTest(
+        subject=value.subject,
+        tool=value.tool,
+        source_node=value.source_node,
+        destination_node=value.destination_node,
+        device=value.device,
+        direction=link_test_direction_to_proto(value.direction),
+        message_bytes=value.message_bytes,
+        bits_per_second=value.bits_per_second,
+        latency_seconds=value.latency_seconds,
+        mtu_bytes=value.mtu_bytes,
+        source=value.source,
+    )
+
+
+def link_test_from_proto(message: records_pb2.LinkTest) -> LinkTest:
+    """A test of a link from its message."""
+    return LinkTest(
+        subject=message.subject,
+        tool=message.tool,
+        source_node=message.source_node,
+        destination_node=message.destination_node,
+        device=message.device,
+        direction=link_test_direction_from_proto(message.direction),
+        message_bytes=message.message_bytes if message.HasField("message_bytes") else None,
+        bits_per_second=message.bits_per_second if message.HasField("bits_per_second") else None,
+        latency_seconds=message.latency_seconds if message.HasField("latency_seconds") else None,
+        mtu_bytes=message.mtu_bytes if message.HasField("mtu_bytes") else None,
+        source=message.source,
+    )
+
+
+def event_to_proto(value: Event) -> records_pb2.Event:
+    """An event as a message."""
+    return records_pb2.Event(
+        kind=value.kind,
+        subject=value.subject,
+        node=value.node,
+        boot_id=value.boot_id,
+        time_ns=value.time_ns,
+        time_unix_ns=value.time_unix_ns,
+        event_count=value.event_count,
+        text=value.text,
+    )
+
+
+def event_from_proto(message: records_pb2.Event) -> Event:
+    """An event from its message."""
+    return Event(
+        kind=message.kind,
+        subject=message.subject,
+        node=message.node,
+        boot_id=message.boot_id,
+        time_ns=message.time_ns if message.HasField("time_ns") else None,
+        time_unix_ns=message.time_unix_ns if message.HasField("time_unix_ns") else None,
+        event_count=message.event_count if message.HasField("event_count") else None,
+        text=message.text,
     )

@@ -37,6 +37,8 @@ def run_to_proto(value: Run) -> run_pb2.Run:
         source=value.source,
         settings=settings_to_proto(value.settings),
         prediction=maybe(prediction_to_proto, value.prediction),
+        sealed_path=value.sealed_path,
+        sealed_size_bytes=value.sealed_size_bytes,
     )
 
 
@@ -51,4 +53,6 @@ def run_from_proto(message: run_pb2.Run) -> Run:
         source=message.source,
         settings=settings_from_proto(message.settings),
         prediction=prediction_from_proto(message.prediction) if message.HasField("prediction") else None,
+        sealed_path=message.sealed_path,
+        sealed_size_bytes=message.sealed_size_bytes,
     )

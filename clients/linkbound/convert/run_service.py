@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from linkbound.convert.prediction import new_prediction_from_proto, prediction_to_proto
 from linkbound.convert.run import run_from_proto, run_to_proto, settings_from_proto, settings_to_proto
-from linkbound.convert.values import each, maybe
+from linkbound.convert.values import EnumConverter, each, maybe
 from linkbound.domain.names import RUNS, resource_id, resource_name
 from linkbound.domain.paging import Page, PageRequest
 from linkbound.domain.run import CreateRunRequest, Run, RunDetails, RunRequest, RunRowCounts, SealRunRequest
-from linkbound.ingest.v1 import run_service_pb2
+from linkbound.domain.run_watch import RunChange, RunUpdate, WatchRunsRequest
+from linkbound.ingest.v1 import run_pb2, run_service_pb2
+
+_RUN_CHANGE = EnumConverter(RunChange, run_service_pb2.RunChange)
+
+run_change_to_proto = _RUN_CHANGE.to_proto
+run_change_from_proto = _RUN_CHANGE.from_proto
 
 
 def create_run_request_to_proto(value: CreateRunRequest) -> run_service_pb2.CreateRunRequest:
@@ -61,6 +67,9 @@ def run_row_counts_to_proto(value: RunRowCounts) -> run_service_pb2.RunRowCounts
         collective_result_count=value.collective_result_count,
         training_step_count=value.training_step_count,
         sample_count=value.sample_count,
+        link_test_count=value.link_test_count,
+        event_count=value.event_count,
+        chunk_count=value.chunk_count,
     )
 
 
@@ -72,6 +81,9 @@ def run_row_counts_from_proto(message: run_service_pb2.RunRowCounts) -> RunRowCo
         collective_result_count=message.collective_result_count,
         training_step_count=message.training_step_count,
         sample_count=message.sample_count,
+        link_test_count=message.link_test_count,
+        event_count=message.event_count,
+        chunk_count=message.chunk_count,
     )
 
 
@@ -152,3 +164,41 @@ def delete_run_response_to_proto(value: RunRowCounts) -> run_service_pb2.DeleteR
 def delete_run_response_from_proto(message: run_service_pb2.DeleteRunResponse) -> RunRowCounts:
     """Rows that were deleted from their message."""
     return run_row_counts_from_proto(message.row_counts)
+
+
+def watch_runs_request_to_proto(value: WatchRunsRequest) -> run_service_pb2.WatchRunsRequest:
+    """A watch of runs as a message."""
+    return run_service_pb2.WatchRunsRequest(
+        start_revision=value.start_revision, run="" if value.run is None else resource_name(RUNS, value.run)
+    )
+
+
+def watch_runs_request_from_proto(message: run_service_pb2.WatchRunsRequest) -> WatchRunsRequest:
+    """A watch of runs from its message. Raises InvalidArgumentError with every violation."""
+    return WatchRunsRequest(
+        start_revision=message.start_revision, run=resource_id(RUNS, message.run) if message.run else None
+    )
+
+
+def watch_runs_response_to_proto(value: RunUpdate) -> run_service_pb2.WatchRunsResponse:
+    """What happened to a run as a message; of one that is gone it has the name alone."""
+    gone = run_pb2.Run(name=resource_name(RUNS, value.run_id)) if value.run_id else None
+    return run_service_pb2.WatchRunsResponse(
+        revision=value.revision,
+        run=gone if value.run is None else run_to_proto(value.run),
+        row_counts=maybe(run_row_counts_to_proto, value.row_counts),
+        change=run_change_to_proto(value.change),
+    )
+
+
+def watch_runs_response_from_proto(message: run_service_pb2.WatchRunsResponse) -> RunUpdate:
+    """What happened to a run from its message."""
+    change = run_change_from_proto(message.change)
+    is_there = message.HasField("run") and change is not RunChange.DELETED
+    return RunUpdate(
+        revision=message.revision,
+        change=change,
+        run_id=resource_id(RUNS, message.run.name) if message.HasField("run") else "",
+        run=run_from_proto(message.run) if is_there else None,
+        row_counts=run_row_counts_from_proto(message.row_counts) if message.HasField("row_counts") else None,
+    )

@@ -86,7 +86,10 @@ class Loader:
         return Comparisons(faster, slower, nccl, training)
 
     def _load_run(self, run_id: str, facts: _RunFacts, prediction: Prediction, rows: Sequence[Record]) -> RunComparison:
-        """Freezes the prediction with a new run, then appends, seals and compares."""
+        """Freezes the prediction with a new run, then appends and compares.
+
+        The run stays open: the rows of a sealed one are in files beside the database, which is handed over alone.
+        """
         self.ingest.create_run(
             run_id,
             display_name=facts.display_name,
@@ -95,8 +98,8 @@ class Loader:
             prediction=prediction,
         )
         self.ingest.append(run_id, writer_id=WRITER_ID, sequence_number=1, records=rows)
-        self.ingest.seal_run(run_id, expected_row_count=len(rows))
-        self.progress(f"{run_id}: {len(prediction.values)} predicted values frozen, {len(rows)} records stored, sealed")
+        stored = self.ingest.get_run(run_id).row_counts.total_row_count
+        self.progress(f"{run_id}: {len(prediction.values)} predicted values frozen, {stored} records stored")
         return self.ingest.compare_run(run_id)
 
 

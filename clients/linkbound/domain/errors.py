@@ -149,9 +149,9 @@ class AlreadyExistsError(_ResourceError):
 class FailedPreconditionError(Error):
     """The state does not allow it.
 
-    Reasons: RUN_SEALED, ROW_COUNT_MISMATCH, WRITER_KIND_MISMATCH, ACKED_DATA_MISSING, STREAM_CLOSED,
-    SWEEPS_UNAVAILABLE, CATALOG_READ_ONLY, CATALOG_UNREADABLE; where a store cannot be opened STORE_UNREADABLE,
-    SCHEMA_NEWER.
+    Reasons: RUN_SEALED, ROW_COUNT_MISMATCH, SEAL_FAILED, RUN_UNREADABLE, WRITER_KIND_MISMATCH, ACKED_DATA_MISSING,
+    STREAM_CLOSED, SWEEPS_UNAVAILABLE, CATALOG_READ_ONLY, CATALOG_UNREADABLE; where a store cannot be opened
+    STORE_UNREADABLE, SCHEMA_NEWER, SCHEMA_OLDER; of a client that lacks a package PYARROW_MISSING.
     """
 
     code = "FAILED_PRECONDITION"
@@ -159,7 +159,11 @@ class FailedPreconditionError(Error):
 
 
 class OutOfRangeError(Error):
-    """A sequence number is too far ahead. Reason: SEQUENCE_GAP; metadata `expectedSequenceNumber`."""
+    """A number is out of reach.
+
+    Reasons: SEQUENCE_GAP, a sequence number is too far ahead, metadata `expectedSequenceNumber`; REVISION_COMPACTED, a
+    revision of runs is not kept, metadata `oldestRevision` and `latestRevision`.
+    """
 
     code = "OUT_OF_RANGE"
     default_reason = "OUT_OF_RANGE"
@@ -173,7 +177,10 @@ class AbortedError(Error):
 
 
 class ResourceExhaustedError(Error):
-    """A queue or a disk is full: QUEUE_FULL, DISK_FULL. No `retry_delay_seconds`: trying again does not help."""
+    """A queue or a disk is full, or a query too large; without `retry_delay_seconds` trying again does not help.
+
+    Reasons: QUEUE_FULL, DISK_FULL, TOO_MANY_STREAMS, TOO_MANY_QUERIES, TOO_MANY_WATCHES, QUERY_TOO_LARGE.
+    """
 
     code = "RESOURCE_EXHAUSTED"
     default_reason = "RESOURCE_EXHAUSTED"
@@ -199,14 +206,17 @@ class UnauthenticatedError(Error):
 
 
 class PermissionDeniedError(Error):
-    """The token does not cover the method."""
+    """The token does not cover the method, or nobody may call it: SQL_OFF."""
 
     code = "PERMISSION_DENIED"
     default_reason = "PERMISSION_DENIED"
 
 
 class UnavailableError(Error):
-    """The service cannot be reached or is shutting down; the store is STORE_LOCKED, STORE_BROKEN or STORE_CLOSED."""
+    """The service cannot be reached or is shutting down; the store is STORE_LOCKED, STORE_BROKEN or STORE_CLOSED.
+
+    SNAPSHOT_FAILED: the copy of the store could not be written.
+    """
 
     code = "UNAVAILABLE"
     default_reason = "UNAVAILABLE"

@@ -181,6 +181,25 @@ def sequence(minimum_count: int, maximum_count: int, item: Mapping[str, object] 
     return {_RULE_KEY: check} if item is None else {_RULE_KEY: check, _ITEM_RULE_KEY: _check_of(item)}
 
 
+def whole_numbers(maximum_count: int, minimum: int, maximum: int) -> Mapping[str, object]:
+    """A tuple of at most `maximum_count` whole numbers from `minimum` to `maximum`; the first wrong one is told.
+
+    For columns of very many: they are checked all at once.
+    """
+    count_in_range = _check_of(sequence(0, maximum_count))
+    in_range = _check_of(whole(minimum, maximum))
+
+    def check(value: object) -> str | None:
+        problem = count_in_range(value)
+        if problem is not None or not isinstance(value, tuple) or not value:
+            return problem
+        if set(map(type, value)) == {int} and minimum <= min(value) and max(value) <= maximum:
+            return None
+        return next(f"at {index}: {wrong}" for index, item in enumerate(value) if (wrong := in_range(item)) is not None)
+
+    return _as_metadata(check)
+
+
 def instance(kind: type | tuple[type, ...]) -> Mapping[str, object]:
     """An instance of `kind`, or of one of several; its own rules are checked too."""
     kinds = kind if isinstance(kind, tuple) else (kind,)

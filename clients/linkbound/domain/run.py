@@ -67,7 +67,10 @@ class SealRunRequest(Checked):
 
 @frozen(kw_only=True)
 class Run:
-    """A run as stored. Lists leave the prediction out."""
+    """A run as stored. Lists leave the prediction out.
+
+    `sealed_path` is the folder of its Parquet files on the machine of the service; empty while it is open.
+    """
 
     run_id: str
     display_name: str
@@ -77,6 +80,8 @@ class Run:
     source: str = ""
     settings: tuple[Setting, ...] = ()
     prediction: Prediction | None = None
+    sealed_path: str = ""
+    sealed_size_bytes: int = 0
 
 
 @frozen(kw_only=True)
@@ -88,16 +93,21 @@ class RunRowCounts:
     collective_result_count: int = 0
     training_step_count: int = 0
     sample_count: int = 0
+    link_test_count: int = 0
+    event_count: int = 0
+    chunk_count: int = 0
 
     @property
     def total_row_count(self) -> int:
-        """Rows of all kinds."""
+        """Rows of all kinds; chunks of tokens belong to their request records."""
         return (
             self.request_record_count
             + self.metric_aggregate_count
             + self.collective_result_count
             + self.training_step_count
             + self.sample_count
+            + self.link_test_count
+            + self.event_count
         )
 
 

@@ -1,4 +1,4 @@
-CREATE TABLE runs (
+CREATE TABLE hot.runs (
     run_id VARCHAR PRIMARY KEY,
     display_name VARCHAR NOT NULL,
     state VARCHAR NOT NULL,
@@ -7,27 +7,27 @@ CREATE TABLE runs (
     source VARCHAR NOT NULL,
     content_digest BLOB NOT NULL
 );
-COMMENT ON TABLE runs IS 'One benchmark, training or tracing session each.';
-COMMENT ON COLUMN runs.run_id IS 'Id of the run.';
-COMMENT ON COLUMN runs.display_name IS 'What people call it.';
-COMMENT ON COLUMN runs.state IS 'OPEN: records can be appended. SEALED: nothing changes any more.';
-COMMENT ON COLUMN runs.create_time_utc IS 'When the service created it, UTC.';
-COMMENT ON COLUMN runs.seal_time_utc IS 'When it was sealed, UTC. NULL while open.';
-COMMENT ON COLUMN runs.source IS 'Where the records come from: a study, a host, a file.';
-COMMENT ON COLUMN runs.content_digest IS 'Digest of what the run was created with; tells a repetition from other content.';
+COMMENT ON TABLE hot.runs IS 'One benchmark, training or tracing session each.';
+COMMENT ON COLUMN hot.runs.run_id IS 'Id of the run.';
+COMMENT ON COLUMN hot.runs.display_name IS 'What people call it.';
+COMMENT ON COLUMN hot.runs.state IS 'OPEN: records can be appended. SEALED: nothing changes any more.';
+COMMENT ON COLUMN hot.runs.create_time_utc IS 'When the service created it, UTC.';
+COMMENT ON COLUMN hot.runs.seal_time_utc IS 'When it was sealed, UTC. NULL while open.';
+COMMENT ON COLUMN hot.runs.source IS 'Where the records come from: a study, a host, a file.';
+COMMENT ON COLUMN hot.runs.content_digest IS 'Digest of what the run was created with; tells a repetition from other content.';
 
-CREATE TABLE settings (
+CREATE TABLE hot.settings (
     run_id VARCHAR NOT NULL,
     key VARCHAR NOT NULL,
     value VARCHAR NOT NULL,
     PRIMARY KEY (run_id, key)
 );
-COMMENT ON TABLE settings IS 'Settings of runs as words, one row per setting.';
-COMMENT ON COLUMN settings.run_id IS 'The run.';
-COMMENT ON COLUMN settings.key IS 'Name of the setting, such as engine, link, nccl.ib_hca.';
-COMMENT ON COLUMN settings.value IS 'Its value, in words.';
+COMMENT ON TABLE hot.settings IS 'Settings of runs as words, one row per setting.';
+COMMENT ON COLUMN hot.settings.run_id IS 'The run.';
+COMMENT ON COLUMN hot.settings.key IS 'Name of the setting, such as engine, link, nccl.ib_hca.';
+COMMENT ON COLUMN hot.settings.value IS 'Its value, in words.';
 
-CREATE TABLE predictions (
+CREATE TABLE hot.predictions (
     run_id VARCHAR NOT NULL,
     prediction_index INTEGER NOT NULL,
     made_after_the_fact BOOLEAN NOT NULL,
@@ -35,14 +35,14 @@ CREATE TABLE predictions (
     store_time_utc TIMESTAMP NOT NULL,
     PRIMARY KEY (run_id, prediction_index)
 );
-COMMENT ON TABLE predictions IS 'Predictions of runs. The one that was frozen with the run has made_after_the_fact false; a run without one has no such row.';
-COMMENT ON COLUMN predictions.run_id IS 'The run.';
-COMMENT ON COLUMN predictions.prediction_index IS 'Position among the predictions of the run, from 0, in the order in which they were stored.';
-COMMENT ON COLUMN predictions.made_after_the_fact IS 'false: stored when the run was created, before anything was measured. true: stored later.';
-COMMENT ON COLUMN predictions.estimator_version IS 'Version of the estimator that made it.';
-COMMENT ON COLUMN predictions.store_time_utc IS 'When the service stored it, UTC.';
+COMMENT ON TABLE hot.predictions IS 'Predictions of runs. The one that was frozen with the run has made_after_the_fact false; a run without one has no such row.';
+COMMENT ON COLUMN hot.predictions.run_id IS 'The run.';
+COMMENT ON COLUMN hot.predictions.prediction_index IS 'Position among the predictions of the run, from 0, in the order in which they were stored.';
+COMMENT ON COLUMN hot.predictions.made_after_the_fact IS 'false: stored when the run was created, before anything was measured. true: stored later.';
+COMMENT ON COLUMN hot.predictions.estimator_version IS 'Version of the estimator that made it.';
+COMMENT ON COLUMN hot.predictions.store_time_utc IS 'When the service stored it, UTC.';
 
-CREATE TABLE predicted_values (
+CREATE TABLE hot.predicted_values (
     run_id VARCHAR NOT NULL,
     prediction_index INTEGER NOT NULL,
     value_index INTEGER NOT NULL,
@@ -69,28 +69,28 @@ CREATE TABLE predicted_values (
     assumptions VARCHAR[] NOT NULL,
     PRIMARY KEY (run_id, prediction_index, value_index)
 );
-COMMENT ON TABLE predicted_values IS 'Predicted values of runs, one row per metric and subject.';
-COMMENT ON COLUMN predicted_values.run_id IS 'The run.';
-COMMENT ON COLUMN predicted_values.prediction_index IS 'Which prediction of the run.';
-COMMENT ON COLUMN predicted_values.value_index IS 'Position in the prediction, from 0.';
-COMMENT ON COLUMN predicted_values.metric IS 'The metric; its name ends in the unit of the values beside it.';
-COMMENT ON COLUMN predicted_values.subject IS 'What it is about: a test, a collective setup, a training setup.';
-COMMENT ON COLUMN predicted_values.lower IS 'Nothing can be below this, in the unit of the metric. NULL: not predicted, inputs are missing.';
-COMMENT ON COLUMN predicted_values.expected IS 'The most likely value, in the unit of the metric. NULL: no calibration covers it.';
-COMMENT ON COLUMN predicted_values.upper IS 'Nothing covered by the model can be above this, in the unit of the metric. NULL: nothing bounds it.';
-COMMENT ON COLUMN predicted_values.lower_basis IS 'Where lower comes from: FORMULA, CALIBRATED, MEASURED, MIXED, NOMINAL. NULL: not predicted.';
-COMMENT ON COLUMN predicted_values.expected_basis IS 'Where expected comes from. NULL: not predicted.';
-COMMENT ON COLUMN predicted_values.upper_basis IS 'Where upper comes from. NULL: not predicted.';
-COMMENT ON COLUMN predicted_values.binding_constraint IS 'What limits the quantity at the bound. NULL: not predicted.';
-COMMENT ON COLUMN predicted_values.effects_left_out IS 'What the numbers are silent about. NULL: not predicted.';
-COMMENT ON COLUMN predicted_values.transfer_fixed_seconds IS 'Seconds that do not depend on the bandwidth. NULL: the metric does not follow from a bandwidth.';
-COMMENT ON COLUMN predicted_values.transfer_sent_bytes_per_rank IS 'Bytes that one rank sends. NULL: as transfer_fixed_seconds.';
-COMMENT ON COLUMN predicted_values.transfer_assumed_bytes_per_second IS 'Effective bandwidth that the prediction used, one direction of one rank. NULL: as transfer_fixed_seconds.';
-COMMENT ON COLUMN predicted_values.transfer_assumed_source IS 'Where the assumed bandwidth comes from. NULL: as transfer_fixed_seconds.';
-COMMENT ON COLUMN predicted_values.baseline_mean IS 'Measured value that the metric is counted from, in its unit. NULL: the metric is not a difference.';
-COMMENT ON COLUMN predicted_values.baseline_minimum IS 'Smallest round of the baseline. NULL: no baseline, or its source does not say.';
-COMMENT ON COLUMN predicted_values.baseline_maximum IS 'Largest round of the baseline. NULL: no baseline, or its source does not say.';
-COMMENT ON COLUMN predicted_values.baseline_round_count IS 'Rounds behind the baseline. NULL: no baseline, or its source does not say.';
-COMMENT ON COLUMN predicted_values.baseline_run_id IS 'Run that measured the baseline; empty where it came from elsewhere. NULL: no baseline.';
-COMMENT ON COLUMN predicted_values.missing_inputs IS 'Inputs that a prediction would need and nobody stated.';
-COMMENT ON COLUMN predicted_values.assumptions IS 'What was assumed.';
+COMMENT ON TABLE hot.predicted_values IS 'Predicted values of runs, one row per metric and subject.';
+COMMENT ON COLUMN hot.predicted_values.run_id IS 'The run.';
+COMMENT ON COLUMN hot.predicted_values.prediction_index IS 'Which prediction of the run.';
+COMMENT ON COLUMN hot.predicted_values.value_index IS 'Position in the prediction, from 0.';
+COMMENT ON COLUMN hot.predicted_values.metric IS 'The metric; its name ends in the unit of the values beside it.';
+COMMENT ON COLUMN hot.predicted_values.subject IS 'What it is about: a test, a collective setup, a training setup.';
+COMMENT ON COLUMN hot.predicted_values.lower IS 'Nothing can be below this, in the unit of the metric. NULL: not predicted, inputs are missing.';
+COMMENT ON COLUMN hot.predicted_values.expected IS 'The most likely value, in the unit of the metric. NULL: no calibration covers it.';
+COMMENT ON COLUMN hot.predicted_values.upper IS 'Nothing covered by the model can be above this, in the unit of the metric. NULL: nothing bounds it.';
+COMMENT ON COLUMN hot.predicted_values.lower_basis IS 'Where lower comes from: FORMULA, CALIBRATED, MEASURED, MIXED, NOMINAL. NULL: not predicted.';
+COMMENT ON COLUMN hot.predicted_values.expected_basis IS 'Where expected comes from. NULL: not predicted.';
+COMMENT ON COLUMN hot.predicted_values.upper_basis IS 'Where upper comes from. NULL: not predicted.';
+COMMENT ON COLUMN hot.predicted_values.binding_constraint IS 'What limits the quantity at the bound. NULL: not predicted.';
+COMMENT ON COLUMN hot.predicted_values.effects_left_out IS 'What the numbers are silent about. NULL: not predicted.';
+COMMENT ON COLUMN hot.predicted_values.transfer_fixed_seconds IS 'Seconds that do not depend on the bandwidth. NULL: the metric does not follow from a bandwidth.';
+COMMENT ON COLUMN hot.predicted_values.transfer_sent_bytes_per_rank IS 'Bytes that one rank sends. NULL: as transfer_fixed_seconds.';
+COMMENT ON COLUMN hot.predicted_values.transfer_assumed_bytes_per_second IS 'Effective bandwidth that the prediction used, one direction of one rank. NULL: as transfer_fixed_seconds.';
+COMMENT ON COLUMN hot.predicted_values.transfer_assumed_source IS 'Where the assumed bandwidth comes from. NULL: as transfer_fixed_seconds.';
+COMMENT ON COLUMN hot.predicted_values.baseline_mean IS 'Measured value that the metric is counted from, in its unit. NULL: the metric is not a difference.';
+COMMENT ON COLUMN hot.predicted_values.baseline_minimum IS 'Smallest round of the baseline. NULL: no baseline, or its source does not say.';
+COMMENT ON COLUMN hot.predicted_values.baseline_maximum IS 'Largest round of the baseline. NULL: no baseline, or its source does not say.';
+COMMENT ON COLUMN hot.predicted_values.baseline_round_count IS 'Rounds behind the baseline. NULL: no baseline, or its source does not say.';
+COMMENT ON COLUMN hot.predicted_values.baseline_run_id IS 'Run that measured the baseline; empty where it came from elsewhere. NULL: no baseline.';
+COMMENT ON COLUMN hot.predicted_values.missing_inputs IS 'Inputs that a prediction would need and nobody stated.';
+COMMENT ON COLUMN hot.predicted_values.assumptions IS 'What was assumed.';

@@ -52,6 +52,11 @@ def batch_message(number: int, sample_count: int = 3, series_index: int = 0) -> 
     return StreamSamplesRequest(batch=convert.sample_batch_to_proto(batch_of(number, sample_count, series_index)))
 
 
+def arrow_message(number: int, sample_count: int = 3, series_index: int = 0) -> StreamSamplesRequest:
+    batch = convert.sample_batch_to_arrow_proto(batch_of(number, sample_count, series_index))
+    return StreamSamplesRequest(batch=batch)
+
+
 class Stream:
     """One call, as a client drives it."""
 

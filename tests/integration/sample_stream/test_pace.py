@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from ingest_service.transport.sample_stream import StreamTiming
-from ingest_service.transport.store_threads import INLINE_MESSAGE_BYTES
+from ingest_service.transport.store_threads import INLINE_BATCH_BYTES
 from linkbound.domain.errors import ResourceExhaustedError
 from linkbound.ingest.v1.ingest_service_pb2 import BatchAck, BatchError
 from tests.integration.sample_stream.calls import Stream, batch_message
@@ -70,7 +70,7 @@ async def test_a_malformed_batch_is_refused_once_its_number_is_used_up() -> None
         await store.holds(1)
         for _ in range(3):
             assert await stream.read() == BatchAck(committed_sequence_number=0)
-        (refused,) = store.refused
+        (refused,) = store.refused_batches
         assert (refused.sequence_number, refused.sample_count) == (1, 2**20)
         store.fail(1, refused.error)
         while isinstance(answer := await stream.read(), BatchAck):
@@ -80,7 +80,7 @@ async def test_a_malformed_batch_is_refused_once_its_number_is_used_up() -> None
         assert (await stream.rest())[-1] == BatchAck(committed_sequence_number=1)
 
 
-LARGE_SAMPLE_COUNT = INLINE_MESSAGE_BYTES
+LARGE_SAMPLE_COUNT = INLINE_BATCH_BYTES
 """Each sample takes at least a byte."""
 
 

@@ -18,7 +18,7 @@ from linkbound.domain.run import CreateRunRequest
 from linkbound.ingest.v1.ingest_service_pb2 import BatchAck, BatchError, StreamSamplesRequest
 from linkbound.ingest.v1.ingest_service_pb2 import SampleBatch as SampleBatchMessage
 from serving.settings import ServerSettings
-from tests.integration.sample_stream.calls import STORE_FILE, Stream, batch_message
+from tests.integration.sample_stream.calls import STORE_FILE, Stream, arrow_message, batch_message
 from tests.integration.servers import running
 
 pytestmark = pytest.mark.storage
@@ -59,6 +59,18 @@ def unequal_columns() -> StreamSamplesRequest:
     return message
 
 
+def garbage() -> StreamSamplesRequest:
+    message = arrow_message(1)
+    message.batch.arrow_ipc = b"\xff" * 100
+    return message
+
+
+def cut() -> StreamSamplesRequest:
+    message = arrow_message(1)
+    message.batch.arrow_ipc = message.batch.arrow_ipc[:-40]
+    return message
+
+
 def too_many_columns() -> StreamSamplesRequest:
     message = StreamSamplesRequest()
     message.batch.sequence_number = 1
@@ -75,8 +87,22 @@ def too_many_columns() -> StreamSamplesRequest:
         batch_message(1, series_index=-1),
         batch_message(1, sample_count=2**20),
         too_many_columns(),
+        garbage(),
+        cut(),
+        arrow_message(1, series_index=2),
+        arrow_message(1, sample_count=100_000),
     ],
-    ids=["unequal columns", "unknown series", "negative series", "above max_batch_bytes", "too many columns"],
+    ids=[
+        "unequal columns",
+        "unknown series",
+        "negative series",
+        "above max_batch_bytes",
+        "too many columns",
+        "no Arrow stream",
+        "an Arrow stream that is cut",
+        "unknown series in Arrow",
+        "Arrow above max_batch_bytes",
+    ],
 )
 async def test_a_malformed_batch_uses_up_its_number(channel: grpc.aio.Channel, malformed: StreamSamplesRequest) -> None:
     stream = Stream(channel)

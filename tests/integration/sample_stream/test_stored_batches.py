@@ -15,7 +15,14 @@ from linkbound.convert import ingest_service as convert
 from linkbound.domain.run import CreateRunRequest
 from linkbound.domain.samples import SampleBatch, SampleColumns
 from linkbound.ingest.v1.ingest_service_pb2 import BatchAck, StreamSamplesRequest
-from tests.integration.sample_stream.calls import STORE_FILE, Stream, batch_message, open_message, stored_sample_count
+from tests.integration.sample_stream.calls import (
+    STORE_FILE,
+    Stream,
+    arrow_message,
+    batch_message,
+    open_message,
+    stored_sample_count,
+)
 from tests.integration.servers import ingest_server
 
 pytestmark = pytest.mark.storage
@@ -102,3 +109,18 @@ async def test_one_log_line_for_a_stream_with_what_it_stored(channel: grpc.aio.C
     (line,) = [line for line in logs if line["event"] == "rpc_finished"]
     assert (line["rpc"], line["code"], line["rows"]) == (f"{INGEST_SERVICE}/StreamSamples", "OK", 6)
     assert line["request_bytes"] == sum(message.ByteSize() for message in messages)
+
+
+async def test_both_encodings_store_the_same_and_one_repeats_the_other(
+    tmp_path: Path, channel: grpc.aio.Channel
+) -> None:
+    stream = Stream(channel)
+    await stream.opened()
+    await stream.send(batch_message(1), arrow_message(2))
+    await stream.ack_of(2)
+    # The same samples in the other encoding are a repetition, and no other content.
+    await stream.send(arrow_message(1), batch_message(2), arrow_message(3))
+    answers = await stream.ack_of(3)
+    assert all(isinstance(answer, BatchAck) for answer in answers)
+    await stream.half_close()
+    await stream.rest()

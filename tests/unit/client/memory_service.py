@@ -6,8 +6,9 @@ from collections.abc import Callable
 from attrs import define, field
 
 from linkbound.client.sample_stream import BatchRefusal, SampleConnection, SampleEvent
-from linkbound.domain.errors import Error, OutOfRangeError, UnavailableError
-from linkbound.domain.samples import BatchOutcome, OpenStreamRequest, SampleBatch, StreamLimits
+from linkbound.convert.sample_payload import batch_of_payload
+from linkbound.domain.errors import Error, FailedPreconditionError, OutOfRangeError, UnavailableError
+from linkbound.domain.samples import BatchOutcome, OpenStreamRequest, SampleBatch, StreamLimits, StreamStart
 
 Fault = Callable[["MemoryStream", SampleBatch], bool]
 """Asked about each batch that arrives; True: the fault took care of it."""
@@ -17,9 +18,11 @@ ROOMY = StreamLimits(max_in_flight_batches=4, max_batch_bytes=2**20)
 
 @define
 class MemoryService:
-    """The connector and the store at once."""
+    """The connector and the store at once. What is above `checkpointed` can be lost: `lose_tail`."""
 
     committed: int = 0
+    checkpointed: int = 0
+    rejected: int = 0
     limits: StreamLimits = ROOMY
     connect_errors: list[Error] = field(factory=list)
     faults: list[Fault] = field(factory=list)
@@ -34,12 +37,20 @@ class MemoryService:
         if self.connect_errors:
             raise self.connect_errors.pop(0)
         self.opened.append(request)
+        first_kept = request.first_kept_sequence_number or request.last_acked_sequence_number + 1
+        if first_kept > self.committed + 1:
+            raise FailedPreconditionError("gone", reason="ACKED_DATA_MISSING")
         self.streams.append(MemoryStream(self))
         return self.streams[-1]
 
     async def close(self) -> None:
         """Count that it was called."""
         self.closed_count += 1
+
+    def lose_tail(self, committed: int) -> None:
+        """What a damaged log does: nothing above `committed` is stored any more."""
+        self.committed = committed
+        self.stored = [batch for batch in self.stored if batch.sequence_number <= committed]
 
     @property
     def stored_numbers(self) -> list[int]:
@@ -52,14 +63,19 @@ class MemoryStream:
 
     def __init__(self, service: MemoryService) -> None:
         self.service = service
-        self.committed_sequence_number = service.committed
-        self.limits = service.limits
+        self.start = StreamStart(
+            committed_sequence_number=service.committed,
+            checkpointed_sequence_number=service.checkpointed,
+            rejected_sample_count=service.rejected,
+            limits=service.limits,
+        )
         self.is_closed = False
         self._events: asyncio.Queue[SampleEvent | BaseException | None] = asyncio.Queue()
 
-    async def send(self, batch: SampleBatch) -> None:
+    async def send(self, sequence_number: int, payload: bytes) -> None:
         """Take a batch, unless a fault does."""
         await asyncio.sleep(0)
+        batch = batch_of_payload(sequence_number, payload)
         if self.service.faults and self.service.faults[0](self, batch):
             return
         self.take(batch)
@@ -67,7 +83,12 @@ class MemoryStream:
     def take(self, batch: SampleBatch) -> None:
         """Store and acknowledge, as the protocol says."""
         self.store(batch)
-        self.answer(BatchOutcome(committed_sequence_number=self.service.committed))
+        self.answer(
+            BatchOutcome(
+                committed_sequence_number=self.service.committed,
+                checkpointed_sequence_number=self.service.checkpointed,
+            )
+        )
 
     def store(self, batch: SampleBatch) -> None:
         """Store without acknowledging."""

@@ -1,4 +1,5 @@
 import asyncio
+from array import array
 
 import pytest
 
@@ -6,6 +7,7 @@ from linkbound.client.aio_sample_writer import AsyncSampleWriter
 from linkbound.client.closing import Closing
 from linkbound.client.options import Timeout
 from linkbound.client.sample_stream import BatchRefusal
+from linkbound.client.writer_options import WriterOptions, writer_options
 from linkbound.domain.errors import (
     AbortedError,
     FailedPreconditionError,
@@ -36,12 +38,17 @@ REQUEST = OpenStreamRequest(run="r1", writer_id="w1", series=(SeriesDescriptor(m
 NEVER_REACHED_SECONDS = 120.0
 
 
+def options(timeout_seconds: Timeout = NEVER_REACHED_SECONDS) -> WriterOptions:
+    """Every write is a batch."""
+    return writer_options(None, 0, timeout_seconds)
+
+
 def samples(value: int, count: int = 1) -> list[SampleColumns]:
     return [SampleColumns(series_index=0, time_ns=tuple(range(count)), value=(value,) * count)]
 
 
 def writer_to(service: MemoryService, timeout_seconds: Timeout = NEVER_REACHED_SECONDS) -> AsyncSampleWriter:
-    return AsyncSampleWriter(service, REQUEST, timeout_seconds, Closing())
+    return AsyncSampleWriter(service, REQUEST, options(timeout_seconds), Closing())
 
 
 async def write_in_a_block(writer: AsyncSampleWriter, count: int, error: Exception | None = None) -> None:
@@ -64,7 +71,7 @@ async def test_batches_are_numbered_from_one_and_stored_in_order() -> None:
         for value in range(10):
             await writer.write(samples(value))
     assert service.stored_numbers == list(range(1, 11))
-    assert [batch.columns[0].value for batch in service.stored] == [(value,) for value in range(10)]
+    assert [batch.columns[0].value for batch in service.stored] == [array("q", [value]) for value in range(10)]
     assert (writer.committed, writer.rejected, writer.rejection_message) == (10, 0, "")
     assert service.closed_count == 1
     assert all(stream.is_closed for stream in service.streams)
@@ -119,18 +126,16 @@ async def test_no_more_batches_are_under_way_than_the_service_allows() -> None:
     limits = StreamLimits(max_in_flight_batches=2, max_batch_bytes=2**20)
     service = MemoryService(limits=limits, faults=[hold])
     async with writer_to(service) as writer:
-        await writer.write(samples(1))
-        await writer.write(samples(2))
-        third = asyncio.create_task(writer.write(samples(3)))
+        for value in range(3):
+            await writer.write(samples(value))
         await let_others_run()
-        assert not third.done()
         assert len(held) == 2
+        assert writer.pending == 3
         service.faults.clear()
-        stream, batch = held[0]
-        stream.take(batch)
-        await third
-        stream.take(held[1][1])
+        for stream, batch in held:
+            stream.take(batch)
     assert service.stored_numbers == [1, 2, 3]
+    assert writer.pending == 0
 
 
 async def test_a_write_that_is_too_large_for_one_batch_is_cut() -> None:
@@ -138,7 +143,7 @@ async def test_a_write_that_is_too_large_for_one_batch_is_cut() -> None:
     async with writer_to(service) as writer:
         await writer.write(samples(5, count=100))
     assert len(service.stored) > 1
-    assert sum((batch.columns[0].time_ns for batch in service.stored), ()) == tuple(range(100))
+    assert [time for batch in service.stored for time in batch.columns[0].time_ns] == list(range(100))
 
 
 async def test_rejected_samples_are_counted_and_the_rest_goes_on() -> None:
@@ -157,6 +162,24 @@ async def test_rejected_samples_are_counted_and_the_rest_goes_on() -> None:
         for value in range(3):
             await writer.write(samples(value, count=4))
     assert (writer.rejected, writer.rejection_message, writer.committed) == (4, "times fall", 3)
+
+
+async def test_rejected_samples_of_a_lost_acknowledgement_are_counted() -> None:
+    def reject_and_break_off(stream: MemoryStream, batch: SampleBatch) -> None:
+        stream.service.rejected += 3
+        break_off_after_storing(stream, batch)
+
+    def reject(stream: MemoryStream, batch: SampleBatch) -> None:
+        stream.service.rejected += 1
+        stream.store(batch)
+        stream.answer(BatchOutcome(committed_sequence_number=batch.sequence_number, rejected_sample_count=1))
+
+    service = MemoryService(rejected=100, faults=[once(reject_and_break_off, at=2), once(reject, at=3)])
+    async with writer_to(service) as writer:
+        for value in range(4):
+            await writer.write(samples(value, count=4))
+    assert service.stored_numbers == [1, 2, 3, 4]
+    assert writer.rejected == 4
 
 
 async def test_a_malformed_batch_counts_as_rejected_and_uses_up_its_number() -> None:

@@ -9,9 +9,9 @@ from linkbound.client.aio_sample_writer import AsyncSampleWriter
 from linkbound.client.closing import Closing
 from linkbound.client.sample_writer import SampleWriter
 from linkbound.domain.errors import FailedPreconditionError
-from linkbound.domain.samples import SampleBatch, StreamLimits
+from linkbound.domain.samples import SampleBatch
 from tests.unit.client.memory_service import MemoryService, MemoryStream
-from tests.unit.client.test_aio_sample_writer import REQUEST, let_others_run, samples, writer_to
+from tests.unit.client.test_aio_sample_writer import REQUEST, let_others_run, options, samples, writer_to
 
 
 def hold(_stream: MemoryStream, _batch: SampleBatch) -> bool:
@@ -35,11 +35,10 @@ async def test_a_channel_that_is_closed_under_a_writer_raises_what_was_not_deliv
 
 
 async def test_a_channel_that_is_closed_ends_whoever_waits() -> None:
-    limits = StreamLimits(max_in_flight_batches=1, max_batch_bytes=2**20)
-    service = MemoryService(faults=[hold], limits=limits)
+    service = MemoryService(faults=[hold])
     writer = await writer_to(service).__aenter__()
     await writer.write(samples(1))
-    waiting = [asyncio.create_task(writer.write(samples(2))), asyncio.create_task(writer.flush())]
+    waiting = [asyncio.create_task(writer.flush()) for _ in range(2)]
     await let_others_run()
     service.streams[0].answer(asyncio.CancelledError())
     for outcome in await asyncio.gather(*waiting, return_exceptions=True):
@@ -53,7 +52,7 @@ async def test_a_channel_that_is_closed_ends_whoever_waits() -> None:
 
 async def test_a_writer_with_nothing_on_the_way_leaves_quietly() -> None:
     closing, service = Closing(), MemoryService()
-    async with AsyncSampleWriter(service, REQUEST, 60, closing) as writer:
+    async with AsyncSampleWriter(service, REQUEST, options(60), closing) as writer:
         await writer.write(samples(1))
         await writer.flush()
         closing.close()
@@ -67,7 +66,7 @@ async def test_a_writer_with_nothing_on_the_way_leaves_quietly() -> None:
 
 async def test_closing_while_a_writer_is_entered_ends_entering() -> None:
     closing, service = Closing(), MemoryService()
-    entering = asyncio.create_task(AsyncSampleWriter(service, REQUEST, 60, closing).__aenter__())
+    entering = asyncio.create_task(AsyncSampleWriter(service, REQUEST, options(60), closing).__aenter__())
     # The writer waits for a stream that its runner, which never ran, has not opened.
     await asyncio.sleep(0)
     closing.close()
@@ -79,7 +78,7 @@ async def test_closing_while_a_writer_is_entered_ends_entering() -> None:
 
 async def test_a_writer_of_a_closed_client_cannot_be_entered() -> None:
     closing, service = Closing(), MemoryService()
-    writer = AsyncSampleWriter(service, REQUEST, 60, closing)
+    writer = AsyncSampleWriter(service, REQUEST, options(60), closing)
     closing.close()
     with pytest.raises(FailedPreconditionError) as caught:
         await writer.__aenter__()
@@ -116,7 +115,7 @@ def test_another_thread_closes_the_client_of_a_blocking_writer() -> None:
         closing.close()
 
     def write_and_flush() -> None:
-        with SampleWriter(service, REQUEST, None, closing) as writer:
+        with SampleWriter(service, REQUEST, options(None), closing) as writer:
             writer.write(samples(1, count=4))
             writer.flush()
 
@@ -131,7 +130,7 @@ def test_another_thread_closes_the_client_of_a_blocking_writer() -> None:
 
 def test_a_writer_that_was_left_does_not_mind() -> None:
     closing = Closing()
-    with SampleWriter(MemoryService(), REQUEST, 60, closing) as writer:
+    with SampleWriter(MemoryService(), REQUEST, options(60), closing) as writer:
         writer.write(samples(1))
     closing.close()
     closing.close()

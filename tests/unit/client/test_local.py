@@ -9,6 +9,7 @@ import platformdirs
 import pytest
 
 from ingest_service.service import Ingest
+from ingest_service.stream_session import StreamListener
 from linkbound import (
     AbortedError,
     DeadlineExceededError,
@@ -30,6 +31,7 @@ from linkbound.client.local.blocking import LocalBackend, default_data_directory
 from linkbound.client.local.samples import LocalConnector
 from linkbound.client.operations import APPEND
 from linkbound.client.sample_stream import BatchRefusal
+from linkbound.convert.sample_payload import NO_SAMPLES
 from linkbound.domain.records import AppendRequest
 from linkbound.domain.samples import BatchOutcome, OpenStreamRequest, SampleBatch
 from tests.unit.client.test_aio_sample_writer import REQUEST
@@ -119,6 +121,9 @@ class SlowOpening:
     def close(self) -> None:
         self.closed_count += 1
 
+    def listen(self, listener: StreamListener) -> None:
+        """Nothing happens."""
+
 
 async def test_a_stream_that_opens_after_the_timeout_is_closed() -> None:
     ingest = SlowOpening()
@@ -174,7 +179,7 @@ async def test_what_concerns_one_batch_does_not_end_the_stream(error: Error, *, 
     ingest = Refusing()
     ingest.may_open.set()
     stream = await LocalConnector(lambda: cast("Ingest", ingest)).connect(REQUEST)
-    await stream.send(SampleBatch(sequence_number=1, columns=()))
+    await stream.send(1, NO_SAMPLES)
     if stays:
         assert await stream.receive() == BatchRefusal(1, error)
     else:

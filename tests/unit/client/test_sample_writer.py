@@ -8,7 +8,7 @@ from linkbound.client.closing import Closing
 from linkbound.client.sample_writer import SampleWriter
 from linkbound.domain.errors import FailedPreconditionError, UnavailableError
 from tests.unit.client.memory_service import MemoryService, break_off, break_off_after_storing, once
-from tests.unit.client.test_aio_sample_writer import REQUEST, samples
+from tests.unit.client.test_aio_sample_writer import REQUEST, options, samples
 
 THREAD_NAME = "linkbound-sample-writer"
 
@@ -19,7 +19,7 @@ def running_writer_threads() -> int:
 
 def test_it_writes_resumes_and_flushes_like_the_asyncio_writer() -> None:
     service = MemoryService(committed=2, faults=[once(break_off, at=3), once(break_off_after_storing, at=4)])
-    with SampleWriter(service, REQUEST, 60, Closing()) as writer:
+    with SampleWriter(service, REQUEST, options(60), Closing()) as writer:
         assert writer.committed == 2
         for value in range(4):
             writer.write(samples(value))
@@ -30,21 +30,21 @@ def test_it_writes_resumes_and_flushes_like_the_asyncio_writer() -> None:
 
 
 def test_its_thread_ends_with_the_block() -> None:
-    with SampleWriter(MemoryService(), REQUEST, 60, Closing()):
+    with SampleWriter(MemoryService(), REQUEST, options(60), Closing()):
         assert running_writer_threads() == 1
     assert running_writer_threads() == 0
 
 
 def test_its_thread_ends_if_entering_fails() -> None:
     service = MemoryService(connect_errors=[UnavailableError("refused")] * 1000)
-    with pytest.raises(UnavailableError), SampleWriter(service, REQUEST, 0.2, Closing()):
+    with pytest.raises(UnavailableError), SampleWriter(service, REQUEST, options(0.2), Closing()):
         pytest.fail("the block must not run")
     assert running_writer_threads() == 0
 
 
 def test_undelivered_samples_raise_at_exit() -> None:
     service = MemoryService(faults=[lambda _stream, _batch: True])
-    with pytest.raises(UnavailableError) as caught, SampleWriter(service, REQUEST, 0.2, Closing()) as writer:
+    with pytest.raises(UnavailableError) as caught, SampleWriter(service, REQUEST, options(0.2), Closing()) as writer:
         writer.write(samples(1, count=5))
     assert caught.value.metadata["undeliveredSampleCount"] == "5"
 
@@ -53,7 +53,7 @@ def test_an_error_of_the_block_comes_first() -> None:
     service = MemoryService()
 
     def write_and_fail() -> None:
-        with SampleWriter(service, REQUEST, 60, Closing()) as writer:
+        with SampleWriter(service, REQUEST, options(60), Closing()) as writer:
             writer.write(samples(1))
             raise KeyError("of the block")
 
@@ -63,7 +63,7 @@ def test_an_error_of_the_block_comes_first() -> None:
 
 
 def test_it_is_used_within_its_block_only() -> None:
-    writer = SampleWriter(MemoryService(), REQUEST, 60, Closing())
+    writer = SampleWriter(MemoryService(), REQUEST, options(60), Closing())
     with pytest.raises(FailedPreconditionError):
         writer.write(samples(1))
     with writer:
@@ -84,7 +84,7 @@ def test_an_interrupt_of_leaving_tears_nothing_down_alive(caplog: pytest.LogCapt
     interrupter = threading.Timer(0.2, interrupt)
 
     def write_and_leave() -> None:
-        with SampleWriter(service, REQUEST, None, Closing()) as writer:
+        with SampleWriter(service, REQUEST, options(None), Closing()) as writer:
             writer.write(samples(1))
             interrupter.start()
 
@@ -100,7 +100,7 @@ def test_an_interrupt_of_leaving_tears_nothing_down_alive(caplog: pytest.LogCapt
 def test_an_interrupt_of_entering_tears_nothing_down_alive(caplog: pytest.LogCaptureFixture) -> None:
     service = MemoryService(connect_errors=[UnavailableError("refused")] * 1000)
     threading.Timer(0.2, interrupt).start()
-    with pytest.raises(KeyboardInterrupt), SampleWriter(service, REQUEST, None, Closing()):
+    with pytest.raises(KeyboardInterrupt), SampleWriter(service, REQUEST, options(None), Closing()):
         pytest.fail("the block must not run")
     gc.collect()
     assert service.closed_count == 1

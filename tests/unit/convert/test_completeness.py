@@ -19,7 +19,9 @@ from linkbound.convert import (
     metric,
     planning,
     query_service,
+    records,
     run,
+    run_service,
     sweep,
     training,
 )
@@ -32,8 +34,10 @@ from linkbound.domain.layout import ExpertParallelism, RankGroup
 from linkbound.domain.link import LinkTransport, RateSource
 from linkbound.domain.metric import Metric
 from linkbound.domain.planning import PlanStatus, Verdict
+from linkbound.domain.records import LinkTestDirection
 from linkbound.domain.run import RunState
 from linkbound.domain.run_comparison import Severity
+from linkbound.domain.run_watch import RunChange
 from linkbound.domain.sweep import SweepVariable
 from linkbound.domain.training import TrainingSharding
 from linkbound.estimator.v1 import (
@@ -47,7 +51,9 @@ from linkbound.estimator.v1 import (
 )
 from linkbound.ingest.v1 import (
     query_service_pb2,
+    records_pb2,
     run_pb2,
+    run_service_pb2,
 )
 from linkbound.types.v1 import collective_pb2, estimate_pb2, link_pb2, metric_pb2
 from tests.contract.protos import FILES
@@ -57,18 +63,23 @@ from tests.unit.convert.converters import all_converter_names, message_pairs
 ELSEWHERE = {
     "StreamSamplesRequest": "an envelope of other messages: tests/integration/sample_stream",
     "StreamSamplesResponse": "an envelope of other messages: tests/integration/sample_stream",
-    "SampleColumnSet": "the columns of a batch as its only content so far: the pair of SampleBatch",
+    "QuerySqlResponse": "an envelope of bytes of Arrow, and of the summary: tests/congruence",
+    "SampleColumnSet": "the columns of a batch: the pair of SampleBatch",
     "BatchEstimateRequest": "an envelope of questions: tests/congruence",
     "BatchEstimateResponse": "an envelope of answers and statuses: tests/congruence",
     "BatchError": "carries a status, which the error table makes: tests/unit/serving/test_errors.py",
-    "AppendRequestRecordsRequest": "one function for four kinds: test_an_append_of_each_kind_comes_back",
-    "AppendMetricAggregatesRequest": "one function for four kinds: test_an_append_of_each_kind_comes_back",
-    "AppendCollectiveResultsRequest": "one function for four kinds: test_an_append_of_each_kind_comes_back",
-    "AppendTrainingStepsRequest": "one function for four kinds: test_an_append_of_each_kind_comes_back",
-    "AppendRequestRecordsResponse": "one function for four kinds: test_the_answer_to_an_append_is_of_its_kind",
-    "AppendMetricAggregatesResponse": "one function for four kinds: test_the_answer_to_an_append_is_of_its_kind",
-    "AppendCollectiveResultsResponse": "one function for four kinds: test_the_answer_to_an_append_is_of_its_kind",
-    "AppendTrainingStepsResponse": "one function for four kinds: test_the_answer_to_an_append_is_of_its_kind",
+    "AppendRequestRecordsRequest": "one function for six kinds: test_an_append_of_each_kind_comes_back",
+    "AppendMetricAggregatesRequest": "one function for six kinds: test_an_append_of_each_kind_comes_back",
+    "AppendCollectiveResultsRequest": "one function for six kinds: test_an_append_of_each_kind_comes_back",
+    "AppendTrainingStepsRequest": "one function for six kinds: test_an_append_of_each_kind_comes_back",
+    "AppendRequestRecordsResponse": "one function for six kinds: test_the_answer_to_an_append_is_of_its_kind",
+    "AppendMetricAggregatesResponse": "one function for six kinds: test_the_answer_to_an_append_is_of_its_kind",
+    "AppendCollectiveResultsResponse": "one function for six kinds: test_the_answer_to_an_append_is_of_its_kind",
+    "AppendTrainingStepsResponse": "one function for six kinds: test_the_answer_to_an_append_is_of_its_kind",
+    "AppendLinkTestsRequest": "one function for six kinds: test_an_append_of_each_kind_comes_back",
+    "AppendLinkTestsResponse": "one function for six kinds: test_the_answer_to_an_append_is_of_its_kind",
+    "AppendEventsRequest": "one function for six kinds: test_an_append_of_each_kind_comes_back",
+    "AppendEventsResponse": "one function for six kinds: test_the_answer_to_an_append_is_of_its_kind",
 }
 
 ENUMS: list[tuple[type[Enum], Any, Any, Any]] = [
@@ -100,6 +111,12 @@ ENUMS: list[tuple[type[Enum], Any, Any, Any]] = [
         collective_pb2.CollectiveKind,
         collective.collective_kind_to_proto,
         collective.collective_kind_from_proto,
+    ),
+    (
+        LinkTestDirection,
+        records_pb2.LinkTestDirection,
+        records.link_test_direction_to_proto,
+        records.link_test_direction_from_proto,
     ),
     (
         ExpertParallelism,
@@ -136,6 +153,7 @@ ENUMS: list[tuple[type[Enum], Any, Any, Any]] = [
         catalog_service.weight_format_source_from_proto,
     ),
     (RowScope, catalog_service_pb2.RowScope, catalog_service.row_scope_to_proto, catalog_service.row_scope_from_proto),
+    (RunChange, run_service_pb2.RunChange, run_service.run_change_to_proto, run_service.run_change_from_proto),
     (RunState, run_pb2.RunState, run.run_state_to_proto, run.run_state_from_proto),
     (SweepVariable, sweep_pb2.SweepVariable, sweep.sweep_variable_to_proto, sweep.sweep_variable_from_proto),
     (Verdict, planning_pb2.Verdict, planning.verdict_to_proto, planning.verdict_from_proto),

@@ -11,18 +11,15 @@ from linkbound.convert.ingest_service import (
     append_request_to_proto,
     append_response_from_proto,
     append_response_to_proto,
-    stream_opened_from_proto,
-    stream_opened_to_proto,
 )
 from linkbound.convert.run import settings_from_proto, settings_to_proto
 from linkbound.domain.link import Link
 from linkbound.domain.records import AppendRequest, RequestRecord
-from linkbound.domain.samples import StreamLimits
 from linkbound.ingest.v1 import ingest_service_pb2
 from tests.strategies.by_type import of_type
 from tests.strategies.ingest import RECORDS, append_requests, settings_of_runs
 from tests.strategies.messages import unset_fields
-from tests.strategies.values import IDS, INT32, INT64, Fill
+from tests.strategies.values import IDS, INT64, Fill
 from tests.unit.convert.converters import Pair, message_pairs
 
 # Shrinking values of this size takes minutes and explains little.
@@ -30,8 +27,6 @@ UNSHRUNK = settings(max_examples=15, phases=[Phase.explicit, Phase.reuse, Phase.
 # A full value has everything in it, so the first one already shows what is forgotten.
 FULL = settings(UNSHRUNK, max_examples=4)
 
-# These take two values, and have tests of their own below.
-OF_TWO_VALUES = {"stream_opened"}
 ARRIVALS = {"arrival_pass", "arrival_seconds"}
 TTFTS = {"ttft_seconds", "last_ttft_seconds", "mean_ttft_seconds"}
 TTFTS |= {"ttft_range_seconds", "last_ttft_range_seconds", "mean_ttft_range_seconds"}
@@ -42,6 +37,7 @@ ALTERNATIVES = {
     "collective_request": {"calibration", "collective_table"},
     "decode_request": {"model", "model_config_json", "calibration", "collective_table"},
     "decode_workload": {"model", "model_config_json"},
+    "duration": {"seconds", "nanos"},
     "engine_calibration": MEASURED,
     "engine_point": {*TTFTS, *ARRIVALS},
     "engine_request": ARRIVALS,
@@ -56,6 +52,7 @@ ALTERNATIVES = {
     "memory_fit_request": {"model", "model_config_json"},
     "prefill_request": {"model", "model_config_json", "calibration", "collective_table"},
     "prefill_workload": {"model", "model_config_json"},
+    "sample_batch": {"arrow_ipc"},
     "schedule_part": MEASURED,
     "schedule_request": {*MEASURED, "calibration", "collective_table", "engine_calibration", "engine_table"},
     "schedule_summary": MEASURED,
@@ -70,7 +67,7 @@ ALTERNATIVES = {
 """Fields of a message that stand in the place of others, so that no value has all of them; each is drawn."""
 ENVELOPES = {"batch_question", "batch_answer"}
 """One question or answer of any kind: what they hold has a pair of its own."""
-PAIRS = [pair for pair in message_pairs() if pair.name not in OF_TWO_VALUES]
+PAIRS = message_pairs()
 
 
 def values_of(pair: Pair, fill: Fill) -> st.SearchStrategy[Any]:
@@ -136,15 +133,6 @@ def test_the_answer_to_an_append_is_of_its_kind(request: AppendRequest, number: 
         "AppendResponseRecords", "AppendRequestRecords"
     )
     assert append_response_from_proto(over_the_wire(answer)) == number
-
-
-@given(
-    number=st.integers(*INT64),
-    limits=st.builds(StreamLimits, max_in_flight_batches=st.integers(*INT32), max_batch_bytes=st.integers(*INT64)),
-)
-def test_an_opened_stream_comes_back(number: int, limits: StreamLimits) -> None:
-    message = stream_opened_to_proto(number, limits)
-    assert stream_opened_from_proto(over_the_wire(message)) == (number, limits)
 
 
 @given(chosen=settings_of_runs(Fill.ANY))

@@ -5,13 +5,13 @@ import hashlib
 import attrs
 import pytest
 
-from ingest_service.core.digest import digest_of_batch, digest_of_records, digest_of_run
+from ingest_service.core.digest import digest_of_batch, digest_of_records, digest_of_run, names_of_series
 from linkbound.domain.estimate import Effect, Estimate
 from linkbound.domain.metric import Metric, Spread
 from linkbound.domain.prediction import PredictedValue, Prediction
 from linkbound.domain.records import MetricAggregate, RequestRecord, TrainingStep
 from linkbound.domain.run import CreateRunRequest, Setting
-from linkbound.domain.samples import SampleBatch, SampleColumns, SeriesDescriptor
+from linkbound.domain.samples import UNKNOWN_READ_DURATION_NS, SampleBatch, SampleColumns, SeriesDescriptor
 
 RECORD = RequestRecord(subject="P1", round_index=0, request_index=0, prompt_tokens=8, output_tokens=8, send_ns=1)
 TX = SeriesDescriptor(metric="tx", node="spark1")
@@ -63,30 +63,49 @@ def test_a_whole_number_counts_the_same_as_int_and_as_float() -> None:
     assert digest_of_records([close]) != digest_of_records([as_float])
 
 
+def digest(content: SampleBatch, *series: SeriesDescriptor) -> bytes:
+    return digest_of_batch(content, names_of_series(series))
+
+
 def test_series_count_by_what_they_are_and_not_by_their_index() -> None:
     first = batch(SampleColumns(series_index=0, time_ns=(1,), value=(2,)))
     second = batch(SampleColumns(series_index=1, time_ns=(1,), value=(2,)))
-    assert digest_of_batch(first, (TX, RX)) == digest_of_batch(second, (RX, TX))
-    assert digest_of_batch(first, (TX, RX)) != digest_of_batch(second, (TX, RX))
-    assert digest_of_batch(first, (TX,)) != digest_of_batch(first, (attrs.evolve(TX, boot_id="b"),))
+    assert digest(first, TX, RX) == digest(second, RX, TX)
+    assert digest(first, TX, RX) != digest(second, TX, RX)
+    assert digest(first, TX) != digest(first, attrs.evolve(TX, boot_id="b"))
+
+
+def test_the_order_of_the_series_in_a_batch_does_not_count_and_one_without_readings_is_nothing() -> None:
+    tx = SampleColumns(series_index=0, time_ns=(1,), value=(2,))
+    rx = SampleColumns(series_index=1, time_ns=(3,), value=(4,))
+    assert digest(batch(tx, rx), TX, RX) == digest(batch(rx, tx), TX, RX)
+    empty = SampleColumns(series_index=1, time_ns=(), value=())
+    assert digest(batch(tx, empty), TX, RX) == digest(batch(tx), TX, RX)
+
+
+def test_durations_of_which_none_is_known_are_none() -> None:
+    without = SampleColumns(series_index=0, time_ns=(1, 2), value=(3, 4))
+    unknown = attrs.evolve(without, read_duration_ns=(UNKNOWN_READ_DURATION_NS,) * 2)
+    partly = attrs.evolve(without, read_duration_ns=(UNKNOWN_READ_DURATION_NS, 5))
+    assert digest(batch(without), TX) == digest(batch(unknown), TX)
+    assert digest(batch(without), TX) != digest(batch(partly), TX)
 
 
 def test_readings_do_not_move_between_columns_and_series_unnoticed() -> None:
-    series = (TX, RX)
     together = batch(SampleColumns(series_index=0, time_ns=(1, 2), value=(3, 4)))
     shifted = batch(SampleColumns(series_index=0, time_ns=(1,), value=(2, 3, 4)))
     split = batch(
         SampleColumns(series_index=0, time_ns=(1,), value=(3,)), SampleColumns(series_index=1, time_ns=(2,), value=(4,))
     )
     with_durations = batch(SampleColumns(series_index=0, time_ns=(1, 2), value=(3, 4), read_duration_ns=(0, 0)))
-    assert len({digest_of_batch(b, series) for b in (together, shifted, split, with_durations)}) == 4
+    assert len({digest(b, TX, RX) for b in (together, shifted, split, with_durations)}) == 4
 
 
 def test_malformed_batches_have_digests_too() -> None:
     unknown = batch(SampleColumns(series_index=7, time_ns=(1,), value=(2,)))
-    huge = batch(SampleColumns(series_index=0, time_ns=(2**70,), value=(2,)))
-    assert digest_of_batch(unknown, (TX,)) != digest_of_batch(huge, (TX,))
-    assert digest_of_batch(huge, (TX,)) == digest_of_batch(huge, (TX,))
+    unequal = batch(SampleColumns(series_index=0, time_ns=(1,), value=()))
+    assert digest(unknown, TX) != digest(unequal, TX)
+    assert digest(unknown, TX) == digest(unknown, TX)
 
 
 RUN = CreateRunRequest(

@@ -7,10 +7,13 @@ import pytest
 
 from ingest_service.core.page_token import (
     PagePosition,
+    PhasePosition,
     RecordPosition,
     decode_page_token,
+    decode_phase_token,
     decode_record_token,
     encode_page_token,
+    encode_phase_token,
     encode_record_token,
     next_record_position,
 )
@@ -90,3 +93,21 @@ def test_records_that_share_their_keys_are_counted_over_pages() -> None:
     second = next_record_position([record("P4", 0, 1)] * 3, first)
     assert (second.request_index, second.passed_count) == (1, 5)
     assert next_record_position([record("P4", 0, 1), record("P4", 1, 1)], second).passed_count == 1
+
+
+@pytest.mark.parametrize("subject", ["P4", "\U0001f600" * 128])
+def test_a_token_of_phases_restores_its_position_and_is_short_enough_to_be_asked_with(subject: str) -> None:
+    position = PhasePosition(subject=subject, round_index=-1000, request_index=10**6, repetition=2**62, row_index=2**62)
+    token = encode_phase_token(position)
+    assert decode_phase_token(token) == position
+    assert PageRequest(page_token=token).page_token == token
+    assert decode_phase_token("") is None
+
+
+@pytest.mark.parametrize(
+    "token", ["x", token_of(["P4", 0, 0, 1]), token_of(["P4", 0, 0, -1, 0]), token_of(["P4", 0, 0, 0, 0.5])]
+)
+def test_what_is_no_token_of_phases_is_refused_by_name(token: str) -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        decode_phase_token(token)
+    assert [v.field for v in caught.value.field_violations] == ["page_token"]

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+import math
+from collections.abc import AsyncGenerator, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from linkbound.client.local.blocking import LocalBackend
 from linkbound.client.operations import Operation
 from linkbound.client.sample_stream import SampleConnector
+from linkbound.domain.errors import DeadlineExceededError
 
 if TYPE_CHECKING:
+    from linkbound.domain.run_watch import RunUpdate, WatchRunsRequest
     from linkbound.domain.schedule import SchedulePart, ScheduleRequest
+    from linkbound.domain.sql import SqlPart, SqlRequest
     from linkbound.domain.sweep import SweepColumns, SweepRequest
 
 RequestT = TypeVar("RequestT")
@@ -40,6 +45,40 @@ class AsyncLocalBackend(Generic[ApplicationT]):
         while (columns := await asyncio.to_thread(next, stretches, None)) is not None:
             yield columns
 
+    async def sql(self, request: SqlRequest, timeout_seconds: float | None) -> AsyncGenerator[SqlPart, None]:
+        """What the store in this process answers, or its snapshot; a caller who goes away ends the query."""
+        answer = await asyncio.to_thread(self._backend.sql_answer, request, timeout_seconds)
+        try:
+            yield await asyncio.to_thread(answer.begin)
+            while (batch := await asyncio.to_thread(answer.next_batch)) is not None:
+                yield batch
+            if answer.summary is not None:
+                yield answer.summary
+        finally:
+            answer.cancel()
+            await asyncio.shield(asyncio.to_thread(answer.close))
+
+    async def watch_runs(
+        self, request: WatchRunsRequest, timeout_seconds: float | None
+    ) -> AsyncGenerator[RunUpdate, None]:
+        """What the store in this process tells of its runs."""
+        from ingest_service.store.run_watch import PROGRESS_INTERVAL_SECONDS
+
+        loop, changed = asyncio.get_running_loop(), asyncio.Event()
+        give_up_time = math.inf if timeout_seconds is None else loop.time() + timeout_seconds
+        watch = await asyncio.to_thread(self._backend.run_watch, request)
+        with watch.listening(partial(_from_any_thread, loop, changed.set)):
+            while True:
+                changed.clear()
+                updates = await asyncio.to_thread(watch.next_updates)
+                for update in updates:
+                    yield update
+                remaining_seconds = give_up_time - loop.time()
+                if remaining_seconds <= 0:
+                    raise DeadlineExceededError(f"watch_runs: over after {timeout_seconds:g} s")
+                if not updates and not await _is_set(changed, min(PROGRESS_INTERVAL_SECONDS, remaining_seconds)):
+                    yield watch.progress
+
     async def schedule(
         self, request: ScheduleRequest, timeout_seconds: float | None
     ) -> AsyncGenerator[SchedulePart, None]:
@@ -61,3 +100,16 @@ class AsyncLocalBackend(Generic[ApplicationT]):
     async def close(self) -> None:
         """Close what was opened."""
         await asyncio.to_thread(self._backend.close)
+
+
+async def _is_set(event: asyncio.Event, limit_seconds: float) -> bool:
+    """Whether `event` is set within the time."""
+    try:
+        async with asyncio.timeout(limit_seconds):
+            return await event.wait()
+    except TimeoutError:
+        return False
+
+
+def _from_any_thread(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    loop.call_soon_threadsafe(call)

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from linkbound.client.closing import closed_error
-from linkbound.client.operations import Operation
-from linkbound.domain.errors import DeadlineExceededError, FailedPreconditionError
+from linkbound.client.local.snapshots import LocalSnapshots
+from linkbound.client.operations import QUERY, READ, Operation
+from linkbound.domain.errors import DeadlineExceededError, FailedPreconditionError, UnavailableError
 from linkbound.domain.run import RunRequest
 
 if TYPE_CHECKING:
     from estimator_service.service import Estimator
     from ingest_service.service import Ingest
+    from ingest_service.snapshot_store import SnapshotStore
+    from ingest_service.store.run_watch import RunWatch
+    from ingest_service.store.sql_query import SqlAnswer
     from linkbound.client.sample_stream import SampleConnector
+    from linkbound.domain.run_watch import RunUpdate, WatchRunsRequest
     from linkbound.domain.schedule import SchedulePart, ScheduleRequest
+    from linkbound.domain.sql import SqlPart, SqlRequest
     from linkbound.domain.sweep import SweepColumns, SweepRequest
 
 RequestT = TypeVar("RequestT")
@@ -31,10 +39,14 @@ CATALOG_DIRECTORY_NAME = "catalog"
 
 
 class LocalBackend(Generic[ApplicationT]):
-    """Answers from an application object that is opened when the first operation needs it."""
+    """Answers from an application object that is opened when the first operation needs it.
 
-    def __init__(self, open_application: Callable[[], ApplicationT]) -> None:
+    Where another process holds what it would open, reads are answered from `snapshots`.
+    """
+
+    def __init__(self, open_application: Callable[[], ApplicationT], snapshots: LocalSnapshots | None = None) -> None:
         self._open_application = open_application
+        self._snapshots = snapshots
         self._opened: ApplicationT | None = None
         self._is_closed = False
         self._lock = threading.Lock()
@@ -48,7 +60,8 @@ class LocalBackend(Generic[ApplicationT]):
         operation takes as long as it takes.
         """
         argument = request.run if isinstance(request, RunRequest) else request
-        result: Any = getattr(self.application(), operation.name)(argument)
+        application = self._reading() if operation.call_class in (READ, QUERY) else self.application()
+        result: Any = getattr(application, operation.name)(argument)
         if isinstance(result, Future):
             try:
                 result = result.result(timeout_seconds)
@@ -61,6 +74,41 @@ class LocalBackend(Generic[ApplicationT]):
         """What the estimator in this process computes; no timeout interrupts it."""
         del timeout_seconds
         yield from cast("Estimator", self.application()).stream_sweep(request)
+
+    def sql(self, request: SqlRequest, timeout_seconds: float | None) -> Generator[SqlPart, None, None]:
+        """What the store in this process answers, or its snapshot."""
+        with self.sql_answer(request, timeout_seconds) as answer:
+            yield answer.begin()
+            while (batch := answer.next_batch()) is not None:
+                yield batch
+            if answer.summary is not None:
+                yield answer.summary
+
+    def sql_answer(self, request: SqlRequest, timeout_seconds: float | None) -> SqlAnswer:
+        """The answer to a query, to be begun and closed by the caller."""
+        reading = cast("Ingest | SnapshotStore", self._reading())
+        return reading.query_sql(request, timeout_seconds)
+
+    def watch_runs(self, request: WatchRunsRequest, timeout_seconds: float | None) -> Generator[RunUpdate, None, None]:
+        """What the store in this process tells of its runs."""
+        from ingest_service.store.run_watch import PROGRESS_INTERVAL_SECONDS
+
+        give_up_time = math.inf if timeout_seconds is None else time.monotonic() + timeout_seconds
+        watch, changed = self.run_watch(request), threading.Event()
+        with watch.listening(changed.set):
+            while True:
+                changed.clear()
+                updates = watch.next_updates()
+                yield from updates
+                remaining_seconds = give_up_time - time.monotonic()
+                if remaining_seconds <= 0:
+                    raise DeadlineExceededError(f"watch_runs: over after {timeout_seconds:g} s")
+                if not updates and not changed.wait(min(PROGRESS_INTERVAL_SECONDS, remaining_seconds)):
+                    yield watch.progress
+
+    def run_watch(self, request: WatchRunsRequest) -> RunWatch:
+        """A watch of the runs of the store in this process."""
+        return cast("Ingest", self.application()).watch_runs(request)
 
     def schedule(self, request: ScheduleRequest, timeout_seconds: float | None) -> Generator[SchedulePart, None, None]:
         """What the estimator in this process replays; no timeout interrupts it."""
@@ -86,6 +134,18 @@ class LocalBackend(Generic[ApplicationT]):
         close = getattr(opened, "close", None)
         if close is not None:
             close()
+        if self._snapshots is not None:
+            self._snapshots.close()
+
+    def _reading(self) -> ApplicationT | SnapshotStore:
+        """What answers a read: the application object, or the snapshot of a store that another process holds."""
+        try:
+            return self.application()
+        except UnavailableError as error:
+            snapshot = self._snapshots.opened(error) if self._snapshots is not None else None
+            if snapshot is None:
+                raise
+            return snapshot
 
     def application(self) -> ApplicationT:
         """The application object, opened by the first caller. Raises FailedPreconditionError (CLIENT_CLOSED)."""
@@ -123,15 +183,23 @@ def local_ingest(data_directory: Path | str | None) -> LocalBackend[Ingest]:
             from ingest_service.service import Ingest
             from ingest_service.settings import StoreSettings
         except ModuleNotFoundError as error:
-            raise FailedPreconditionError(
-                f"a local store needs {error.name}: pip install 'linkbound[services]'",
-                reason="SERVICES_EXTRA_MISSING",
-                metadata={"module": error.name or ""},
-            ) from error
-        directory = default_data_directory() if data_directory is None else Path(data_directory)
-        return Ingest.open(StoreSettings(path=directory / STORE_FILE_NAME))
+            raise services_extra_missing(error) from error
+        return Ingest.open(StoreSettings(path=store_path()))
 
-    return LocalBackend(open_ingest)
+    def store_path() -> Path:
+        directory = default_data_directory() if data_directory is None else Path(data_directory)
+        return directory / STORE_FILE_NAME
+
+    return LocalBackend(open_ingest, LocalSnapshots(store_path))
+
+
+def services_extra_missing(error: ModuleNotFoundError) -> FailedPreconditionError:
+    """The error where a local store is asked of an installation that cannot open one."""
+    return FailedPreconditionError(
+        f"a local store needs {error.name}: pip install 'linkbound[services]'",
+        reason="SERVICES_EXTRA_MISSING",
+        metadata={"module": error.name or ""},
+    )
 
 
 def default_data_directory() -> Path:

@@ -10,12 +10,12 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from linkbound.client.sample_stream import BatchRefusal, SampleConnection, SampleEvent
-from linkbound.domain.errors import Error
+from linkbound.convert.sample_payload import batch_of_payload
+from linkbound.domain.errors import AbortedError, Error
 from linkbound.domain.samples import (
     BatchOutcome,
     OpenStreamRequest,
-    SampleBatch,
-    StreamLimits,
+    StreamStart,
     concerns_one_batch,
 )
 
@@ -75,31 +75,28 @@ class _Stream:
         self._session = session
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[SampleEvent | BaseException | None] = asyncio.Queue()
+        session.listen(self)
 
     @property
-    def committed_sequence_number(self) -> int:
-        """Highest number that was stored when the stream was opened."""
-        return self._session.committed_sequence_number
+    def start(self) -> StreamStart:
+        """What the service said when the stream was opened."""
+        return self._session.start
 
-    @property
-    def limits(self) -> StreamLimits:
-        """What may be under way."""
-        return self._session.limits
-
-    async def send(self, batch: SampleBatch) -> None:
+    async def send(self, sequence_number: int, payload: bytes) -> None:
         """Hand one batch over; a thread waits where that blocks."""
 
         def settle(future: Future[BatchOutcome]) -> None:
-            # The loop is gone if the writer gave up before the store answered.
-            with contextlib.suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._events.put_nowait, _event_of(batch, future))
+            self._put_from_any_thread(_event_of(sequence_number, future))
 
         try:
-            future = await asyncio.to_thread(self._session.submit, batch)
+            future = await asyncio.to_thread(self._submit, sequence_number, payload)
         except Error as error:
-            self._events.put_nowait(_event_of_error(batch, error))
+            self._events.put_nowait(_event_of_error(sequence_number, error))
         else:
             future.add_done_callback(settle)
+
+    def _submit(self, sequence_number: int, payload: bytes) -> Future[BatchOutcome]:
+        return self._session.submit(batch_of_payload(sequence_number, payload))
 
     async def receive(self) -> SampleEvent | None:
         """The next answer; raises what ended the stream."""
@@ -116,15 +113,32 @@ class _Stream:
         """Close the session."""
         await asyncio.to_thread(self._session.close)
 
+    def on_checkpointed(self, sequence_number: int) -> None:
+        """No damage to the log can take this number any more, nor any below it."""
+        if sequence_number > self.start.checkpointed_sequence_number:
+            outcome = BatchOutcome(
+                committed_sequence_number=sequence_number, checkpointed_sequence_number=sequence_number
+            )
+            self._put_from_any_thread(outcome)
 
-def _event_of(batch: SampleBatch, future: Future[BatchOutcome]) -> SampleEvent | BaseException:
+    def on_fenced(self, error: AbortedError) -> None:
+        """The writer opened another stream, which ends this one with `error`."""
+        self._put_from_any_thread(error)
+
+    def _put_from_any_thread(self, event: SampleEvent | BaseException) -> None:
+        # The loop is gone if the writer gave up before the store answered.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._events.put_nowait, event)
+
+
+def _event_of(sequence_number: int, future: Future[BatchOutcome]) -> SampleEvent | BaseException:
     error = future.exception()
     if error is None:
         return future.result()
-    return _event_of_error(batch, error)
+    return _event_of_error(sequence_number, error)
 
 
-def _event_of_error(batch: SampleBatch, error: BaseException) -> SampleEvent | BaseException:
+def _event_of_error(sequence_number: int, error: BaseException) -> SampleEvent | BaseException:
     if isinstance(error, Error) and concerns_one_batch(error):
-        return BatchRefusal(batch.sequence_number, error)
+        return BatchRefusal(sequence_number, error)
     return error

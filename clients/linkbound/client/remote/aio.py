@@ -22,13 +22,16 @@ from linkbound.client.remote.calls import (
 )
 from linkbound.client.remote.channel import call_metadata, credentials
 from linkbound.client.remote.errors import error_of_call
+from linkbound.client.remote.ingest_streams import QUERY_SQL, WATCH_RUNS, Caller, aio_answers
 from linkbound.client.remote.samples import RemoteConnector, open_aio_channel
 from linkbound.client.remote.streams import ESTIMATE_SCHEDULE, STREAM_SWEEP, StreamCall, aio_stream
 from linkbound.client.remote.wire import WireMethod, wire_method
 from linkbound.client.sample_stream import SampleConnector
 from linkbound.client.target import GIVEN_CHANNEL
 from linkbound.domain.errors import DeadlineExceededError, Error
+from linkbound.domain.run_watch import RunUpdate, WatchRunsRequest
 from linkbound.domain.schedule import SchedulePart, ScheduleRequest
+from linkbound.domain.sql import SqlPart, SqlRequest
 from linkbound.domain.sweep import SweepColumns, SweepRequest
 
 RequestT = TypeVar("RequestT")
@@ -69,6 +72,14 @@ class AsyncRemoteBackend:
         address = self._connection.target.address
         return StreamCall(address=address, timeout_seconds=timeout_seconds, metadata=self._metadata)
 
+    def sql(self, request: SqlRequest, timeout_seconds: float | None) -> AsyncGenerator[SqlPart, None]:
+        """One stream of the server."""
+        return aio_answers(self._channel(), QUERY_SQL, request, self._caller(timeout_seconds))
+
+    def watch_runs(self, request: WatchRunsRequest, timeout_seconds: float | None) -> AsyncGenerator[RunUpdate, None]:
+        """One stream of the server."""
+        return aio_answers(self._channel(), WATCH_RUNS, request, self._caller(timeout_seconds))
+
     async def wait_until_ready(self, timeout_seconds: float | None) -> None:
         """Return once the health service reports every service as serving."""
         clock = asyncio.get_running_loop()
@@ -98,6 +109,10 @@ class AsyncRemoteBackend:
         if self._own_channel is None:
             self._own_channel = open_aio_channel(self._connection, self._tls_credentials)
         return self._own_channel
+
+    def _caller(self, timeout_seconds: float | None) -> Caller:
+        address = self._connection.target.address
+        return Caller(address=address, timeout_seconds=timeout_seconds, metadata=self._metadata)
 
     def _callable(self, method: WireMethod[Any, Any]) -> grpc.aio.UnaryUnaryMultiCallable[Any, Any]:
         if method.path not in self._callables:

@@ -22,13 +22,16 @@ from linkbound.client.remote.calls import (
 )
 from linkbound.client.remote.channel import call_metadata, channel_options, credentials, given_channel_error
 from linkbound.client.remote.errors import error_of_call
+from linkbound.client.remote.ingest_streams import QUERY_SQL, WATCH_RUNS, Caller, answers
 from linkbound.client.remote.samples import OwnChannelConnector
 from linkbound.client.remote.streams import ESTIMATE_SCHEDULE, STREAM_SWEEP, StreamCall, stream
 from linkbound.client.remote.wire import WireMethod, wire_method
 from linkbound.client.sample_stream import SampleConnector
 from linkbound.client.target import GIVEN_CHANNEL
 from linkbound.domain.errors import DeadlineExceededError, Error
+from linkbound.domain.run_watch import RunUpdate, WatchRunsRequest
 from linkbound.domain.schedule import SchedulePart, ScheduleRequest
+from linkbound.domain.sql import SqlPart, SqlRequest
 from linkbound.domain.sweep import SweepColumns, SweepRequest
 
 RequestT = TypeVar("RequestT")
@@ -72,6 +75,14 @@ class RemoteBackend:
         address = self._connection.target.address
         return StreamCall(address=address, timeout_seconds=timeout_seconds, metadata=self._metadata)
 
+    def sql(self, request: SqlRequest, timeout_seconds: float | None) -> Generator[SqlPart, None, None]:
+        """One stream of the server."""
+        return answers(self._channel, QUERY_SQL, request, self._caller(timeout_seconds))
+
+    def watch_runs(self, request: WatchRunsRequest, timeout_seconds: float | None) -> Generator[RunUpdate, None, None]:
+        """One stream of the server."""
+        return answers(self._channel, WATCH_RUNS, request, self._caller(timeout_seconds))
+
     def wait_until_ready(self, timeout_seconds: float | None) -> None:
         """Return once the health service reports every service as serving."""
         give_up_time = None if timeout_seconds is None else time.monotonic() + timeout_seconds
@@ -94,6 +105,10 @@ class RemoteBackend:
         """Close the channel, unless it was given."""
         if self._owns_channel:
             self._channel.close()
+
+    def _caller(self, timeout_seconds: float | None) -> Caller:
+        address = self._connection.target.address
+        return Caller(address=address, timeout_seconds=timeout_seconds, metadata=self._metadata)
 
     def _callable(self, method: WireMethod[Any, Any]) -> grpc.UnaryUnaryMultiCallable[Any, Any]:
         with self._callables_lock:

@@ -14,15 +14,17 @@ from linkbound.client.sample_stream import BatchRefusal, SampleConnection, Sampl
 from linkbound.convert.ingest_service import (
     batch_outcome_from_proto,
     open_stream_request_to_proto,
-    sample_batch_to_proto,
-    stream_opened_from_proto,
+    stream_start_from_proto,
 )
+from linkbound.convert.sample_payload import batch_message_bytes
 from linkbound.domain.errors import Error, InternalError, UnavailableError
-from linkbound.domain.samples import OpenStreamRequest, SampleBatch, StreamLimits
-from linkbound.ingest.v1 import ingest_service_pb2_grpc
+from linkbound.domain.samples import OpenStreamRequest, StreamLimits, StreamStart
 from linkbound.ingest.v1.ingest_service_pb2 import StreamSamplesRequest, StreamSamplesResponse
 
-_Call = grpc.aio.StreamStreamCall[StreamSamplesRequest, StreamSamplesResponse]
+_Call = grpc.aio.StreamStreamCall[bytes, StreamSamplesResponse]
+
+_PATH = "/linkbound.ingest.v1.IngestService/StreamSamples"
+_NOT_STARTED = StreamStart(committed_sequence_number=0, limits=StreamLimits(max_in_flight_batches=0, max_batch_bytes=0))
 
 
 def open_aio_channel(connection: Connection, tls_credentials: grpc.ChannelCredentials | None) -> grpc.aio.Channel:
@@ -42,8 +44,11 @@ class RemoteConnector:
 
     async def connect(self, request: OpenStreamRequest) -> SampleConnection:
         """Open a stream, waiting for the server where it is not there yet."""
-        stub = ingest_service_pb2_grpc.IngestServiceStub(self._channel())
-        call = stub.StreamSamples(metadata=call_metadata(self._connection), wait_for_ready=True)
+        # Batches are kept as bytes, and travel as they are.
+        method = self._channel().stream_stream(
+            _PATH, request_serializer=_as_it_is, response_deserializer=StreamSamplesResponse.FromString
+        )
+        call = method(metadata=call_metadata(self._connection), wait_for_ready=True)
         stream = _Stream(call, self._connection.target.address)
         try:
             await stream.open(request)
@@ -80,26 +85,29 @@ class OwnChannelConnector:
         return self._channel
 
 
+def _as_it_is(message: bytes) -> bytes:
+    return message
+
+
 class _Stream:
     """One stream. A break shows in `receive`, which knows why; `send` and `finish` pass over it."""
 
     def __init__(self, call: _Call, address: str) -> None:
         self._call = call
         self._address = address
-        self.committed_sequence_number = 0
-        self.limits = StreamLimits(max_in_flight_batches=0, max_batch_bytes=0)
+        self.start = _NOT_STARTED
 
     async def open(self, request: OpenStreamRequest) -> None:
         """Send the opening and take the answer."""
-        await self._write(StreamSamplesRequest(open=open_stream_request_to_proto(request)))
+        await self._write(StreamSamplesRequest(open=open_stream_request_to_proto(request)).SerializeToString())
         answer = await self._read()
         if answer is None or answer.WhichOneof("message") != "opened":
             raise UnavailableError(f"{self._address}: the stream ended before it was open", reason="STREAM_ENDED")
-        self.committed_sequence_number, self.limits = stream_opened_from_proto(answer.opened)
+        self.start = stream_start_from_proto(answer.opened)
 
-    async def send(self, batch: SampleBatch) -> None:
+    async def send(self, sequence_number: int, payload: bytes) -> None:
         """Send one batch."""
-        await self._write(StreamSamplesRequest(batch=sample_batch_to_proto(batch)))
+        await self._write(batch_message_bytes(sequence_number, payload))
 
     async def receive(self) -> SampleEvent | None:
         """The next answer that this version knows; None at the end of the stream."""
@@ -122,7 +130,7 @@ class _Stream:
         """Give the stream up."""
         self._call.cancel()
 
-    async def _write(self, message: StreamSamplesRequest) -> None:
+    async def _write(self, message: bytes) -> None:
         try:
             await self._call.write(message)
         except (grpc.RpcError, asyncio.InvalidStateError):

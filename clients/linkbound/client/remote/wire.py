@@ -30,7 +30,15 @@ from linkbound.convert import (
     tp_projection,
     training,
 )
-from linkbound.domain.records import AppendRequest, CollectiveResult, MetricAggregate, RequestRecord, TrainingStep
+from linkbound.domain.records import (
+    AppendRequest,
+    CollectiveResult,
+    Event,
+    LinkTest,
+    MetricAggregate,
+    RequestRecord,
+    TrainingStep,
+)
 from linkbound.estimator.v1 import (
     catalog_service_pb2,
     estimator_service_pb2,
@@ -349,6 +357,33 @@ METHODS: dict[Operation[Any, Any], WireMethod[Any, Any]] = dict(
                 query_service.list_request_records_response_from_proto,
             ),
         ),
+        _entry(
+            operations.PUBLISH_SNAPSHOT,
+            WireMethod(
+                _QUERIES + "PublishSnapshot",
+                query_service.publish_snapshot_request_to_proto,
+                query_service_pb2.PublishSnapshotResponse,
+                query_service.publish_snapshot_response_from_proto,
+            ),
+        ),
+        _entry(
+            operations.QUERY_TRAFFIC,
+            WireMethod(
+                _QUERIES + "QueryTraffic",
+                query_service.query_traffic_request_to_proto,
+                query_service_pb2.QueryTrafficResponse,
+                query_service.query_traffic_response_from_proto,
+            ),
+        ),
+        _entry(
+            operations.LIST_PHASE_TRAFFIC,
+            WireMethod(
+                _QUERIES + "ListPhaseTraffic",
+                query_service.list_phase_traffic_request_to_proto,
+                query_service_pb2.ListPhaseTrafficResponse,
+                query_service.list_phase_traffic_response_from_proto,
+            ),
+        ),
     )
 )
 
@@ -367,6 +402,8 @@ APPEND_METHODS: dict[type, WireMethod[AppendRequest, int]] = {
     MetricAggregate: _append("AppendMetricAggregates", ingest_service_pb2.AppendMetricAggregatesResponse),
     CollectiveResult: _append("AppendCollectiveResults", ingest_service_pb2.AppendCollectiveResultsResponse),
     TrainingStep: _append("AppendTrainingSteps", ingest_service_pb2.AppendTrainingStepsResponse),
+    LinkTest: _append("AppendLinkTests", ingest_service_pb2.AppendLinkTestsResponse),
+    Event: _append("AppendEvents", ingest_service_pb2.AppendEventsResponse),
 }
 """Appends travel by a method for each kind of record."""
 

@@ -27,7 +27,7 @@ from linkbound.ingest.v1 import records_pb2 as linkbound_dot_ingest_dot_v1_dot_r
 from linkbound.ingest.v1 import samples_pb2 as linkbound_dot_ingest_dot_v1_dot_samples__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(linkbound/ingest/v1/ingest_service.proto\x12\x13linkbound.ingest.v1\x1a\x17google/rpc/status.proto\x1a!linkbound/ingest/v1/records.proto\x1a!linkbound/ingest/v1/samples.proto\"\x85\x01\n\x14StreamSamplesRequest\x12/\n\x04open\x18\x01 \x01(\x0b\x32\x1f.linkbound.ingest.v1.OpenStreamH\x00\x12\x31\n\x05\x62\x61tch\x18\x02 \x01(\x0b\x32 .linkbound.ingest.v1.SampleBatchH\x00\x42\t\n\x07message\"\xb7\x01\n\x15StreamSamplesResponse\x12\x33\n\x06opened\x18\x01 \x01(\x0b\x32!.linkbound.ingest.v1.StreamOpenedH\x00\x12,\n\x03\x61\x63k\x18\x02 \x01(\x0b\x32\x1d.linkbound.ingest.v1.BatchAckH\x00\x12\x30\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x1f.linkbound.ingest.v1.BatchErrorH\x00\x42\t\n\x07message\"\x87\x01\n\nOpenStream\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x11\n\twriter_id\x18\x02 \x01(\t\x12\x35\n\x06series\x18\x03 \x03(\x0b\x32%.linkbound.ingest.v1.SeriesDescriptor\x12\"\n\x1alast_acked_sequence_number\x18\x04 \x01(\x03\"m\n\x0bSampleBatch\x12\x17\n\x0fsequence_number\x18\x01 \x01(\x03\x12:\n\ncolumn_set\x18\x02 \x01(\x0b\x32$.linkbound.ingest.v1.SampleColumnSetH\x00\x42\t\n\x07\x63ontent\"F\n\x0fSampleColumnSet\x12\x33\n\x07\x63olumns\x18\x01 \x03(\x0b\x32\".linkbound.ingest.v1.SampleColumns\"i\n\x0cStreamOpened\x12!\n\x19\x63ommitted_sequence_number\x18\x01 \x01(\x03\x12\x1d\n\x15max_in_flight_batches\x18\x02 \x01(\x05\x12\x17\n\x0fmax_batch_bytes\x18\x03 \x01(\x03\"g\n\x08\x42\x61tchAck\x12!\n\x19\x63ommitted_sequence_number\x18\x01 \x01(\x03\x12\x1d\n\x15rejected_sample_count\x18\x02 \x01(\x03\x12\x19\n\x11rejection_message\x18\x03 \x01(\t\"I\n\nBatchError\x12\x17\n\x0fsequence_number\x18\x01 \x01(\x03\x12\"\n\x06status\x18\x02 \x01(\x0b\x32\x12.google.rpc.Status\"\x8b\x01\n\x1b\x41ppendRequestRecordsRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x11\n\twriter_id\x18\x02 \x01(\t\x12\x17\n\x0fsequence_number\x18\x03 \x01(\x03\x12\x33\n\x07records\x18\x04 \x03(\x0b\x32\".linkbound.ingest.v1.RequestRecord\"A\n\x1c\x41ppendRequestRecordsResponse\x12!\n\x19\x63ommitted_sequence_number\x18\x01 \x01(\x03\"\x8f\x01\n\x1d\x41ppendMetricAggregatesRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x11\n\twriter_id\x18\x02 \x01(\t\x12\x17\n\x0fsequence_number\x18\x03 \x01(\x03\x12\x35\n\x07records\x18\x04 \x03(\x0b\x32$.linkbound.ingest.v1.MetricAggregate\"C\n\x1e\x41ppendMetricAggregatesResponse\x12!\n\x19\x63ommitted_sequence_number\x18\x01 \x01(\x03\"\x91\x01\n\x1e\x41ppendCollectiveResultsRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x11\n\twriter_id\x18\x02 \x01(\t\x12\x17\n\x0fsequence_number\x18\x03 \x01(\x03\x12\x36\n\x07records\x18\x04 \x03(\x0b\x32%.linkbound.ingest.v1.CollectiveResult\"D\n\x1f\x41ppendCollectiveResultsResponse\x12!\n\x19\x63ommitted_sequence_number\x18\x01 \x01(\x03\"\x89\x01\n\x1a\x41ppendTrainingStepsRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x11\n\twriter_id\x18\x02 \x01(\t\x12\x17\n\x0fsequence_number\x18\x03 \x01(\x03\x12\x32\n\x07records\x18\x04 \x03(\x0b\x32!.linkbound.ingest.v1.TrainingStep\"@\n\x1b\x41ppendTrainingStepsResponse\x12!\n\x19\x63ommitted_sequence_number\x18\x01 \x01(\x03\x32\xfd\x04\n\rIngestService\x12j\n\rStreamSamples\x12).linkbound.ingest.v1.StreamSamplesRequest\x1a*.linkbound.ingest.v1.StreamSamplesResponse(\x01\x30\x01\x12{\n\x14\x41ppendRequestRecords\x12\x30.linkbound.ingest.v1.AppendRequestRecordsRequest\x1a\x31.linkbound.ingest.v1.AppendRequestRecordsResponse\x12\x81\x01\n\x16\x41ppendMetricAggregates\x12\x32.linkbound.ingest.v1.AppendMetricAggregatesRequest\x1a\x33.linkbound.ingest.v1.AppendMetricAggregatesResponse\x12\x84\x01\n\x17\x41ppendCollectiveResults\x12\x33.linkbound.ingest.v1.AppendCollectiveResultsRequest\x1a\x34.linkbound.ingest.v1.AppendCollectiveResultsResponse\x12x\n\x13\x41ppendTrainingSteps\x12/.linkbound.ingest.v1.AppendTrainingStepsRequest\x1a\x30.linkbound.ingest.v1.AppendTrainingStepsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(linkbound/ingest/v1/ingest_service.proto\x12\x13linkbound.ingest.v1\x1a\x17google/rpc/status.proto\x1a!linkbound/ingest/v1/records.proto\x1a!linkbound/ingest/v1/samples.proto\"\x85\x01\n\x14StreamSamplesRequest\x12/\n\x04open\x18\x01 \x01(\x0b\x32\x1f.linkbound.ingest.v1.OpenStreamH\x00\x12\x31\n\x05\x62\x61tch\x18\x02 \x01(\x0b\x32 .linkbound.ingest.v1.SampleBatchH\x00\x42\t\n\x07message\"\xb7\x01\n\x15StreamSamplesResponse\x12\x33\n\x06opened\x18\x01 \x01(\x0b\x32!.linkbound.ingest.v1.StreamOpenedH\x00\x12,\n\x03\x61\x63k\x18\x02 \x01(\x0b\x32\x1d.linkbound.ingest.v1.BatchAckH\x00\x12\x30\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x1f.linkbound.ingest.v1.BatchErrorH\x00\x42\t\n\x07message\"\xab\x01\n\nOpenStream\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x11\n\twriter_id\x18\x02 \x01(\t\x12\x35\n\x06series\x18\x03 \x03(\x0b\x32%.linkbound.ingest.v1.SeriesDescriptor\x12\"\n\x1alast_acked_sequence_number\x18\x04 \x01(\x03\x12\"\n\x1a\x66irst_kept_sequence_number\x18\x05 \x01(\x03\"\x82\x01\n\x0bSampleBatch\x12\x17\n\x0fsequence_number\x18\x01 \x01(\x03\x12:\n\ncolumn_set\x18\x02 \x01(\x0b\x32$.linkbound.ingest.v1.SampleColumnSetH\x00\x12\x13\n\tarrow_ipc\x18\x03 \x01(\x0cH\x00\x42\t\n\x07\x63ontent\"F\n\x0fSampleColumnSet\x12\x33\n\x07\x63olumns\x18\x01 \x03(\x0b\x32\".linkbound.ingest.v1.SampleColumns\"\xae\x01\n\x0cStreamOpened\x12!\n\x19\x63ommitted_sequence_number\x18\x01 \x01(\x03\x12\x1d\n\x15max_in_flight_batches\x18\x02 \x01(\x05\x12\x17\n\x0fmax_batch_bytes\x18\x03 \x01(\x03\x12$\n\x1c\x63heckpointed_sequence_number\x18\x04 \x01(\x03\x12\x1d\n\x15rejected_sample_count\x18\x05 \x01(\x03\"\x8d\x01\n\x08\x42\x61tchAck\x12!\n\x19\x63ommitted_sequence_number\x18\x01 \x01(\x03\x12\x1d\n\x15rejected_sample_count\x18\x02 \x01(\x03\x12\x19\n\x11rejection_message\x18\x03 \x01(\t\x12$\n\x1c\x63heckpointed_sequence_number\x18\x04 \x01(\x03\"I\n\nBatchError\x12\x17\n\x0fsequence_number\x18\x01 \x01(\x03\x12\"\n\x06status\x18\x02 \x01(\x0b\x32\x12.google.rpc.Status\"\x8b\x01\n\x1b\x41ppendRequestRecordsRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x11\n\twriter_id\x18\x02 \x01(\t\x12\x17\n\x0fsequence_number\x18\x03 \x01(\x03\x12\x33\n\x07records\x18\x04 \x03(\x0b\x32\".linkbound.ingest.v1.RequestRecord\"A\n\x1c\x41ppendRequestRecordsResponse\x12!\n\x19\x63ommitted_sequence_number\x18\x01 \x01(\x03\"\x8f\x01\n\x1d\x41ppendMetricAggregatesRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x11\n\twriter_id\x18\x02 \x01(\t\x12\x17\n\x0fsequence_number\x18\x03 \x01(\x03\x12\x35\n\x07records\x18\x04 \x03(\x0b\x32$.linkbound.ingest.v1.MetricAggregate\"C\n\x1e\x41ppendMetricAggregatesResponse\x12!\n\x19\x63ommitted_sequence_number\x18\x01 \x01(\x03\"\x91\x01\n\x1e\x41ppendCollectiveResultsRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x11\n\twriter_id\x18\x02 \x01(\t\x12\x17\n\x0fsequence_number\x18\x03 \x01(\x03\x12\x36\n\x07records\x18\x04 \x03(\x0b\x32%.linkbound.ingest.v1.CollectiveResult\"D\n\x1f\x41ppendCollectiveResultsResponse\x12!\n\x19\x63ommitted_sequence_number\x18\x01 \x01(\x03\"\x89\x01\n\x1a\x41ppendTrainingStepsRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x11\n\twriter_id\x18\x02 \x01(\t\x12\x17\n\x0fsequence_number\x18\x03 \x01(\x03\x12\x32\n\x07records\x18\x04 \x03(\x0b\x32!.linkbound.ingest.v1.TrainingStep\"@\n\x1b\x41ppendTrainingStepsResponse\x12!\n\x19\x63ommitted_sequence_number\x18\x01 \x01(\x03\"\x81\x01\n\x16\x41ppendLinkTestsRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x11\n\twriter_id\x18\x02 \x01(\t\x12\x17\n\x0fsequence_number\x18\x03 \x01(\x03\x12.\n\x07records\x18\x04 \x03(\x0b\x32\x1d.linkbound.ingest.v1.LinkTest\"<\n\x17\x41ppendLinkTestsResponse\x12!\n\x19\x63ommitted_sequence_number\x18\x01 \x01(\x03\"{\n\x13\x41ppendEventsRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x11\n\twriter_id\x18\x02 \x01(\t\x12\x17\n\x0fsequence_number\x18\x03 \x01(\x03\x12+\n\x07records\x18\x04 \x03(\x0b\x32\x1a.linkbound.ingest.v1.Event\"9\n\x14\x41ppendEventsResponse\x12!\n\x19\x63ommitted_sequence_number\x18\x01 \x01(\x03\x32\xd0\x06\n\rIngestService\x12j\n\rStreamSamples\x12).linkbound.ingest.v1.StreamSamplesRequest\x1a*.linkbound.ingest.v1.StreamSamplesResponse(\x01\x30\x01\x12{\n\x14\x41ppendRequestRecords\x12\x30.linkbound.ingest.v1.AppendRequestRecordsRequest\x1a\x31.linkbound.ingest.v1.AppendRequestRecordsResponse\x12\x81\x01\n\x16\x41ppendMetricAggregates\x12\x32.linkbound.ingest.v1.AppendMetricAggregatesRequest\x1a\x33.linkbound.ingest.v1.AppendMetricAggregatesResponse\x12\x84\x01\n\x17\x41ppendCollectiveResults\x12\x33.linkbound.ingest.v1.AppendCollectiveResultsRequest\x1a\x34.linkbound.ingest.v1.AppendCollectiveResultsResponse\x12x\n\x13\x41ppendTrainingSteps\x12/.linkbound.ingest.v1.AppendTrainingStepsRequest\x1a\x30.linkbound.ingest.v1.AppendTrainingStepsResponse\x12l\n\x0f\x41ppendLinkTests\x12+.linkbound.ingest.v1.AppendLinkTestsRequest\x1a,.linkbound.ingest.v1.AppendLinkTestsResponse\x12\x63\n\x0c\x41ppendEvents\x12(.linkbound.ingest.v1.AppendEventsRequest\x1a).linkbound.ingest.v1.AppendEventsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,33 +39,41 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STREAMSAMPLESRESPONSE']._serialized_start=297
   _globals['_STREAMSAMPLESRESPONSE']._serialized_end=480
   _globals['_OPENSTREAM']._serialized_start=483
-  _globals['_OPENSTREAM']._serialized_end=618
-  _globals['_SAMPLEBATCH']._serialized_start=620
-  _globals['_SAMPLEBATCH']._serialized_end=729
-  _globals['_SAMPLECOLUMNSET']._serialized_start=731
-  _globals['_SAMPLECOLUMNSET']._serialized_end=801
-  _globals['_STREAMOPENED']._serialized_start=803
-  _globals['_STREAMOPENED']._serialized_end=908
-  _globals['_BATCHACK']._serialized_start=910
-  _globals['_BATCHACK']._serialized_end=1013
-  _globals['_BATCHERROR']._serialized_start=1015
-  _globals['_BATCHERROR']._serialized_end=1088
-  _globals['_APPENDREQUESTRECORDSREQUEST']._serialized_start=1091
-  _globals['_APPENDREQUESTRECORDSREQUEST']._serialized_end=1230
-  _globals['_APPENDREQUESTRECORDSRESPONSE']._serialized_start=1232
-  _globals['_APPENDREQUESTRECORDSRESPONSE']._serialized_end=1297
-  _globals['_APPENDMETRICAGGREGATESREQUEST']._serialized_start=1300
-  _globals['_APPENDMETRICAGGREGATESREQUEST']._serialized_end=1443
-  _globals['_APPENDMETRICAGGREGATESRESPONSE']._serialized_start=1445
-  _globals['_APPENDMETRICAGGREGATESRESPONSE']._serialized_end=1512
-  _globals['_APPENDCOLLECTIVERESULTSREQUEST']._serialized_start=1515
-  _globals['_APPENDCOLLECTIVERESULTSREQUEST']._serialized_end=1660
-  _globals['_APPENDCOLLECTIVERESULTSRESPONSE']._serialized_start=1662
-  _globals['_APPENDCOLLECTIVERESULTSRESPONSE']._serialized_end=1730
-  _globals['_APPENDTRAININGSTEPSREQUEST']._serialized_start=1733
-  _globals['_APPENDTRAININGSTEPSREQUEST']._serialized_end=1870
-  _globals['_APPENDTRAININGSTEPSRESPONSE']._serialized_start=1872
-  _globals['_APPENDTRAININGSTEPSRESPONSE']._serialized_end=1936
-  _globals['_INGESTSERVICE']._serialized_start=1939
-  _globals['_INGESTSERVICE']._serialized_end=2576
+  _globals['_OPENSTREAM']._serialized_end=654
+  _globals['_SAMPLEBATCH']._serialized_start=657
+  _globals['_SAMPLEBATCH']._serialized_end=787
+  _globals['_SAMPLECOLUMNSET']._serialized_start=789
+  _globals['_SAMPLECOLUMNSET']._serialized_end=859
+  _globals['_STREAMOPENED']._serialized_start=862
+  _globals['_STREAMOPENED']._serialized_end=1036
+  _globals['_BATCHACK']._serialized_start=1039
+  _globals['_BATCHACK']._serialized_end=1180
+  _globals['_BATCHERROR']._serialized_start=1182
+  _globals['_BATCHERROR']._serialized_end=1255
+  _globals['_APPENDREQUESTRECORDSREQUEST']._serialized_start=1258
+  _globals['_APPENDREQUESTRECORDSREQUEST']._serialized_end=1397
+  _globals['_APPENDREQUESTRECORDSRESPONSE']._serialized_start=1399
+  _globals['_APPENDREQUESTRECORDSRESPONSE']._serialized_end=1464
+  _globals['_APPENDMETRICAGGREGATESREQUEST']._serialized_start=1467
+  _globals['_APPENDMETRICAGGREGATESREQUEST']._serialized_end=1610
+  _globals['_APPENDMETRICAGGREGATESRESPONSE']._serialized_start=1612
+  _globals['_APPENDMETRICAGGREGATESRESPONSE']._serialized_end=1679
+  _globals['_APPENDCOLLECTIVERESULTSREQUEST']._serialized_start=1682
+  _globals['_APPENDCOLLECTIVERESULTSREQUEST']._serialized_end=1827
+  _globals['_APPENDCOLLECTIVERESULTSRESPONSE']._serialized_start=1829
+  _globals['_APPENDCOLLECTIVERESULTSRESPONSE']._serialized_end=1897
+  _globals['_APPENDTRAININGSTEPSREQUEST']._serialized_start=1900
+  _globals['_APPENDTRAININGSTEPSREQUEST']._serialized_end=2037
+  _globals['_APPENDTRAININGSTEPSRESPONSE']._serialized_start=2039
+  _globals['_APPENDTRAININGSTEPSRESPONSE']._serialized_end=2103
+  _globals['_APPENDLINKTESTSREQUEST']._serialized_start=2106
+  _globals['_APPENDLINKTESTSREQUEST']._serialized_end=2235
+  _globals['_APPENDLINKTESTSRESPONSE']._serialized_start=2237
+  _globals['_APPENDLINKTESTSRESPONSE']._serialized_end=2297
+  _globals['_APPENDEVENTSREQUEST']._serialized_start=2299
+  _globals['_APPENDEVENTSREQUEST']._serialized_end=2422
+  _globals['_APPENDEVENTSRESPONSE']._serialized_start=2424
+  _globals['_APPENDEVENTSRESPONSE']._serialized_end=2481
+  _globals['_INGESTSERVICE']._serialized_start=2484
+  _globals['_INGESTSERVICE']._serialized_end=3332
 # @@protoc_insertion_point(module_scope)

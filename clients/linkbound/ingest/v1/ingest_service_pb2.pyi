@@ -101,13 +101,17 @@ class OpenStream(_message.Message):
     WRITER_ID_FIELD_NUMBER: _builtins.int
     SERIES_FIELD_NUMBER: _builtins.int
     LAST_ACKED_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
+    FIRST_KEPT_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
     run: _builtins.str
     """`runs/{run}`; the bare id is accepted."""
     writer_id: _builtins.str
     """The writer: 1 to 128 of a-z, A-Z, 0-9, `.`, `_`, `:` and `-`."""
     last_acked_sequence_number: _builtins.int
-    """Highest number that this writer knows to be stored, 0 or more; 0 where it does not know. Above what is stored:
-    FAILED_PRECONDITION (ACKED_DATA_MISSING), since acknowledged data is gone.
+    """Highest number that this writer knows to be stored, 0 or more; 0 where it does not know."""
+    first_kept_sequence_number: _builtins.int
+    """Lowest number that this writer can still send, 0 or more, as it kept what no checkpoint holds yet. 0: the one after
+    `last_acked_sequence_number`. Above the one that the service needs next: FAILED_PRECONDITION (ACKED_DATA_MISSING),
+    since acknowledged data is gone; else the service lost the end of its log, and the writer sends it again.
     """
     @_builtins.property
     def series(self) -> _containers.RepeatedCompositeFieldContainer[_samples_pb2.SeriesDescriptor]:
@@ -120,10 +124,11 @@ class OpenStream(_message.Message):
         writer_id: _builtins.str = ...,
         series: _abc.Iterable[_samples_pb2.SeriesDescriptor] | None = ...,
         last_acked_sequence_number: _builtins.int = ...,
+        first_kept_sequence_number: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["last_acked_sequence_number", b"last_acked_sequence_number", "run", b"run", "series", b"series", "writer_id", b"writer_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["first_kept_sequence_number", b"first_kept_sequence_number", "last_acked_sequence_number", b"last_acked_sequence_number", "run", b"run", "series", b"series", "writer_id", b"writer_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -137,8 +142,14 @@ class SampleBatch(_message.Message):
 
     SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
     COLUMN_SET_FIELD_NUMBER: _builtins.int
+    ARROW_IPC_FIELD_NUMBER: _builtins.int
     sequence_number: _builtins.int
     """1 for the first batch of a writer, then one more each. 1 to 2^62."""
+    arrow_ipc: _builtins.bytes
+    """As a stream of the Arrow IPC format without compression: `series_index` int32, `time_ns` int64, `value` int64 and
+    `read_duration_ns` int64, null where it is not known. No dictionary and no other column. Rows of one series stand
+    in the order of their times; those of several may mix.
+    """
     @_builtins.property
     def column_set(self) -> Global___SampleColumnSet:
         """As packed columns."""
@@ -148,12 +159,13 @@ class SampleBatch(_message.Message):
         *,
         sequence_number: _builtins.int = ...,
         column_set: Global___SampleColumnSet | None = ...,
+        arrow_ipc: _builtins.bytes = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["column_set", b"column_set", "content", b"content"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["arrow_ipc", b"arrow_ipc", "column_set", b"column_set", "content", b"content"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["column_set", b"column_set", "content", b"content", "sequence_number", b"sequence_number"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arrow_ipc", b"arrow_ipc", "column_set", b"column_set", "content", b"content", "sequence_number", b"sequence_number"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_content: _TypeAlias = _typing.Literal["column_set"]  # noqa: Y015
+    _WhichOneofReturnType_content: _TypeAlias = _typing.Literal["column_set", "arrow_ipc"]  # noqa: Y015
     _WhichOneofArgType_content: _TypeAlias = _typing.Literal["content", b"content"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_content) -> _WhichOneofReturnType_content | None: ...
 
@@ -192,22 +204,32 @@ class StreamOpened(_message.Message):
     COMMITTED_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
     MAX_IN_FLIGHT_BATCHES_FIELD_NUMBER: _builtins.int
     MAX_BATCH_BYTES_FIELD_NUMBER: _builtins.int
+    CHECKPOINTED_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
+    REJECTED_SAMPLE_COUNT_FIELD_NUMBER: _builtins.int
     committed_sequence_number: _builtins.int
     """Highest number that is stored; send the next."""
     max_in_flight_batches: _builtins.int
     """Batches that may be under way without an acknowledgement."""
     max_batch_bytes: _builtins.int
     """Size that one batch may have."""
+    checkpointed_sequence_number: _builtins.int
+    """Highest number that no damage to the log can take any more, 0 or more and at most `committed_sequence_number`."""
+    rejected_sample_count: _builtins.int
+    """Samples of all batches up to `committed_sequence_number` that were not stored, those of earlier streams included.
+    An acknowledgement that was lost with its stream counts here.
+    """
     def __init__(
         self,
         *,
         committed_sequence_number: _builtins.int = ...,
         max_in_flight_batches: _builtins.int = ...,
         max_batch_bytes: _builtins.int = ...,
+        checkpointed_sequence_number: _builtins.int = ...,
+        rejected_sample_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["committed_sequence_number", b"committed_sequence_number", "max_batch_bytes", b"max_batch_bytes", "max_in_flight_batches", b"max_in_flight_batches"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checkpointed_sequence_number", b"checkpointed_sequence_number", "committed_sequence_number", b"committed_sequence_number", "max_batch_bytes", b"max_batch_bytes", "max_in_flight_batches", b"max_in_flight_batches", "rejected_sample_count", b"rejected_sample_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -222,22 +244,28 @@ class BatchAck(_message.Message):
     COMMITTED_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
     REJECTED_SAMPLE_COUNT_FIELD_NUMBER: _builtins.int
     REJECTION_MESSAGE_FIELD_NUMBER: _builtins.int
+    CHECKPOINTED_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
     committed_sequence_number: _builtins.int
     """Highest number that is stored; all below it are too."""
     rejected_sample_count: _builtins.int
     """Samples within those batches, since the acknowledgement before, that were not stored. Do not send them again."""
     rejection_message: _builtins.str
     """Why, for people; empty where none were rejected."""
+    checkpointed_sequence_number: _builtins.int
+    """Highest number that a checkpoint holds: no damage to the log can take it or a lower one any more, and a writer need
+    not keep them. At most `committed_sequence_number`.
+    """
     def __init__(
         self,
         *,
         committed_sequence_number: _builtins.int = ...,
         rejected_sample_count: _builtins.int = ...,
         rejection_message: _builtins.str = ...,
+        checkpointed_sequence_number: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["committed_sequence_number", b"committed_sequence_number", "rejected_sample_count", b"rejected_sample_count", "rejection_message", b"rejection_message"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checkpointed_sequence_number", b"checkpointed_sequence_number", "committed_sequence_number", b"committed_sequence_number", "rejected_sample_count", b"rejected_sample_count", "rejection_message", b"rejection_message"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -504,3 +532,119 @@ class AppendTrainingStepsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AppendTrainingStepsResponse: _TypeAlias = AppendTrainingStepsResponse  # noqa: Y015
+
+@_typing.final
+class AppendLinkTestsRequest(_message.Message):
+    """Asks for `AppendLinkTests`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_FIELD_NUMBER: _builtins.int
+    WRITER_ID_FIELD_NUMBER: _builtins.int
+    SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
+    RECORDS_FIELD_NUMBER: _builtins.int
+    run: _builtins.str
+    """`runs/{run}`; the bare id is accepted."""
+    writer_id: _builtins.str
+    """The writer: 1 to 128 of a-z, A-Z, 0-9, `.`, `_`, `:` and `-`."""
+    sequence_number: _builtins.int
+    """1 for the first append of a writer, then one more each. 1 to 2^62."""
+    @_builtins.property
+    def records(self) -> _containers.RepeatedCompositeFieldContainer[_records_pb2.LinkTest]:
+        """The tests, 1 to 10000."""
+
+    def __init__(
+        self,
+        *,
+        run: _builtins.str = ...,
+        writer_id: _builtins.str = ...,
+        sequence_number: _builtins.int = ...,
+        records: _abc.Iterable[_records_pb2.LinkTest] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["records", b"records", "run", b"run", "sequence_number", b"sequence_number", "writer_id", b"writer_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AppendLinkTestsRequest: _TypeAlias = AppendLinkTestsRequest  # noqa: Y015
+
+@_typing.final
+class AppendLinkTestsResponse(_message.Message):
+    """Answers `AppendLinkTests`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COMMITTED_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
+    committed_sequence_number: _builtins.int
+    """Number of this append: it is stored, and so is every lower one of the writer."""
+    def __init__(
+        self,
+        *,
+        committed_sequence_number: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["committed_sequence_number", b"committed_sequence_number"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AppendLinkTestsResponse: _TypeAlias = AppendLinkTestsResponse  # noqa: Y015
+
+@_typing.final
+class AppendEventsRequest(_message.Message):
+    """Asks for `AppendEvents`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_FIELD_NUMBER: _builtins.int
+    WRITER_ID_FIELD_NUMBER: _builtins.int
+    SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
+    RECORDS_FIELD_NUMBER: _builtins.int
+    run: _builtins.str
+    """`runs/{run}`; the bare id is accepted."""
+    writer_id: _builtins.str
+    """The writer: 1 to 128 of a-z, A-Z, 0-9, `.`, `_`, `:` and `-`."""
+    sequence_number: _builtins.int
+    """1 for the first append of a writer, then one more each. 1 to 2^62."""
+    @_builtins.property
+    def records(self) -> _containers.RepeatedCompositeFieldContainer[_records_pb2.Event]:
+        """The events, 1 to 10000."""
+
+    def __init__(
+        self,
+        *,
+        run: _builtins.str = ...,
+        writer_id: _builtins.str = ...,
+        sequence_number: _builtins.int = ...,
+        records: _abc.Iterable[_records_pb2.Event] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["records", b"records", "run", b"run", "sequence_number", b"sequence_number", "writer_id", b"writer_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AppendEventsRequest: _TypeAlias = AppendEventsRequest  # noqa: Y015
+
+@_typing.final
+class AppendEventsResponse(_message.Message):
+    """Answers `AppendEvents`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COMMITTED_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
+    committed_sequence_number: _builtins.int
+    """Number of this append: it is stored, and so is every lower one of the writer."""
+    def __init__(
+        self,
+        *,
+        committed_sequence_number: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["committed_sequence_number", b"committed_sequence_number"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AppendEventsResponse: _TypeAlias = AppendEventsResponse  # noqa: Y015

@@ -31,7 +31,8 @@ class IngestServiceStub(object):
     transaction, acknowledged after it. A number that is stored already is acknowledged again and stored no second time;
     with other content it is ABORTED (WRITER_CONFLICT). A number too far ahead is OUT_OF_RANGE (SEQUENCE_GAP, with
     `expectedSequenceNumber`). Further errors of every method: INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND),
-    FAILED_PRECONDITION (RUN_SEALED, WRITER_KIND_MISMATCH), RESOURCE_EXHAUSTED (QUEUE_FULL, with RetryInfo), UNAVAILABLE.
+    FAILED_PRECONDITION (RUN_SEALED, WRITER_KIND_MISMATCH), RESOURCE_EXHAUSTED (QUEUE_FULL, TOO_MANY_STREAMS, with
+    RetryInfo; DISK_FULL, without: free space first), UNAVAILABLE.
     """
 
     def __init__(self, channel):
@@ -65,6 +66,16 @@ class IngestServiceStub(object):
                 request_serializer=linkbound_dot_ingest_dot_v1_dot_ingest__service__pb2.AppendTrainingStepsRequest.SerializeToString,
                 response_deserializer=linkbound_dot_ingest_dot_v1_dot_ingest__service__pb2.AppendTrainingStepsResponse.FromString,
                 _registered_method=True)
+        self.AppendLinkTests = channel.unary_unary(
+                '/linkbound.ingest.v1.IngestService/AppendLinkTests',
+                request_serializer=linkbound_dot_ingest_dot_v1_dot_ingest__service__pb2.AppendLinkTestsRequest.SerializeToString,
+                response_deserializer=linkbound_dot_ingest_dot_v1_dot_ingest__service__pb2.AppendLinkTestsResponse.FromString,
+                _registered_method=True)
+        self.AppendEvents = channel.unary_unary(
+                '/linkbound.ingest.v1.IngestService/AppendEvents',
+                request_serializer=linkbound_dot_ingest_dot_v1_dot_ingest__service__pb2.AppendEventsRequest.SerializeToString,
+                response_deserializer=linkbound_dot_ingest_dot_v1_dot_ingest__service__pb2.AppendEventsResponse.FromString,
+                _registered_method=True)
 
 
 class IngestServiceServicer(object):
@@ -73,11 +84,13 @@ class IngestServiceServicer(object):
     transaction, acknowledged after it. A number that is stored already is acknowledged again and stored no second time;
     with other content it is ABORTED (WRITER_CONFLICT). A number too far ahead is OUT_OF_RANGE (SEQUENCE_GAP, with
     `expectedSequenceNumber`). Further errors of every method: INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND),
-    FAILED_PRECONDITION (RUN_SEALED, WRITER_KIND_MISMATCH), RESOURCE_EXHAUSTED (QUEUE_FULL, with RetryInfo), UNAVAILABLE.
+    FAILED_PRECONDITION (RUN_SEALED, WRITER_KIND_MISMATCH), RESOURCE_EXHAUSTED (QUEUE_FULL, TOO_MANY_STREAMS, with
+    RetryInfo; DISK_FULL, without: free space first), UNAVAILABLE.
     """
 
     def StreamSamples(self, request_iterator, context):
-        """Stores samples. The first request opens the stream, the others are batches. Errors: those of the service.
+        """Stores samples. The first request opens the stream, the others are batches. A second stream of the same writer ends
+        the first with ABORTED (WRITER_FENCED): the first is what a broken network left of it. Errors: those of the service.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -111,6 +124,20 @@ class IngestServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AppendLinkTests(self, request, context):
+        """Stores tests of links. Errors: those of the service.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AppendEvents(self, request, context):
+        """Stores events, anchors of clocks among them. Errors: those of the service.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_IngestServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -139,6 +166,16 @@ def add_IngestServiceServicer_to_server(servicer, server):
                     request_deserializer=linkbound_dot_ingest_dot_v1_dot_ingest__service__pb2.AppendTrainingStepsRequest.FromString,
                     response_serializer=linkbound_dot_ingest_dot_v1_dot_ingest__service__pb2.AppendTrainingStepsResponse.SerializeToString,
             ),
+            'AppendLinkTests': grpc.unary_unary_rpc_method_handler(
+                    servicer.AppendLinkTests,
+                    request_deserializer=linkbound_dot_ingest_dot_v1_dot_ingest__service__pb2.AppendLinkTestsRequest.FromString,
+                    response_serializer=linkbound_dot_ingest_dot_v1_dot_ingest__service__pb2.AppendLinkTestsResponse.SerializeToString,
+            ),
+            'AppendEvents': grpc.unary_unary_rpc_method_handler(
+                    servicer.AppendEvents,
+                    request_deserializer=linkbound_dot_ingest_dot_v1_dot_ingest__service__pb2.AppendEventsRequest.FromString,
+                    response_serializer=linkbound_dot_ingest_dot_v1_dot_ingest__service__pb2.AppendEventsResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'linkbound.ingest.v1.IngestService', rpc_method_handlers)
@@ -153,7 +190,8 @@ class IngestService(object):
     transaction, acknowledged after it. A number that is stored already is acknowledged again and stored no second time;
     with other content it is ABORTED (WRITER_CONFLICT). A number too far ahead is OUT_OF_RANGE (SEQUENCE_GAP, with
     `expectedSequenceNumber`). Further errors of every method: INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND),
-    FAILED_PRECONDITION (RUN_SEALED, WRITER_KIND_MISMATCH), RESOURCE_EXHAUSTED (QUEUE_FULL, with RetryInfo), UNAVAILABLE.
+    FAILED_PRECONDITION (RUN_SEALED, WRITER_KIND_MISMATCH), RESOURCE_EXHAUSTED (QUEUE_FULL, TOO_MANY_STREAMS, with
+    RetryInfo; DISK_FULL, without: free space first), UNAVAILABLE.
     """
 
     @staticmethod
@@ -281,6 +319,60 @@ class IngestService(object):
             '/linkbound.ingest.v1.IngestService/AppendTrainingSteps',
             linkbound_dot_ingest_dot_v1_dot_ingest__service__pb2.AppendTrainingStepsRequest.SerializeToString,
             linkbound_dot_ingest_dot_v1_dot_ingest__service__pb2.AppendTrainingStepsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AppendLinkTests(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkbound.ingest.v1.IngestService/AppendLinkTests',
+            linkbound_dot_ingest_dot_v1_dot_ingest__service__pb2.AppendLinkTestsRequest.SerializeToString,
+            linkbound_dot_ingest_dot_v1_dot_ingest__service__pb2.AppendLinkTestsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AppendEvents(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkbound.ingest.v1.IngestService/AppendEvents',
+            linkbound_dot_ingest_dot_v1_dot_ingest__service__pb2.AppendEventsRequest.SerializeToString,
+            linkbound_dot_ingest_dot_v1_dot_ingest__service__pb2.AppendEventsResponse.FromString,
             options,
             channel_credentials,
             insecure,

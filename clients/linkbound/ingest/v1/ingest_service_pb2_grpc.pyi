@@ -32,7 +32,8 @@ class IngestServiceStub:
     transaction, acknowledged after it. A number that is stored already is acknowledged again and stored no second time;
     with other content it is ABORTED (WRITER_CONFLICT). A number too far ahead is OUT_OF_RANGE (SEQUENCE_GAP, with
     `expectedSequenceNumber`). Further errors of every method: INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND),
-    FAILED_PRECONDITION (RUN_SEALED, WRITER_KIND_MISMATCH), RESOURCE_EXHAUSTED (QUEUE_FULL, with RetryInfo), UNAVAILABLE.
+    FAILED_PRECONDITION (RUN_SEALED, WRITER_KIND_MISMATCH), RESOURCE_EXHAUSTED (QUEUE_FULL, TOO_MANY_STREAMS, with
+    RetryInfo; DISK_FULL, without: free space first), UNAVAILABLE.
     """
 
     @_typing.overload
@@ -40,7 +41,9 @@ class IngestServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> IngestServiceAsyncStub: ...
     StreamSamples: _grpc.StreamStreamMultiCallable[_ingest_service_pb2.StreamSamplesRequest, _ingest_service_pb2.StreamSamplesResponse]
-    """Stores samples. The first request opens the stream, the others are batches. Errors: those of the service."""
+    """Stores samples. The first request opens the stream, the others are batches. A second stream of the same writer ends
+    the first with ABORTED (WRITER_FENCED): the first is what a broken network left of it. Errors: those of the service.
+    """
     AppendRequestRecords: _grpc.UnaryUnaryMultiCallable[_ingest_service_pb2.AppendRequestRecordsRequest, _ingest_service_pb2.AppendRequestRecordsResponse]
     """Stores request records. Errors: those of the service."""
     AppendMetricAggregates: _grpc.UnaryUnaryMultiCallable[_ingest_service_pb2.AppendMetricAggregatesRequest, _ingest_service_pb2.AppendMetricAggregatesResponse]
@@ -49,6 +52,10 @@ class IngestServiceStub:
     """Stores results of collective benchmarks. Errors: those of the service."""
     AppendTrainingSteps: _grpc.UnaryUnaryMultiCallable[_ingest_service_pb2.AppendTrainingStepsRequest, _ingest_service_pb2.AppendTrainingStepsResponse]
     """Stores training steps. Errors: those of the service."""
+    AppendLinkTests: _grpc.UnaryUnaryMultiCallable[_ingest_service_pb2.AppendLinkTestsRequest, _ingest_service_pb2.AppendLinkTestsResponse]
+    """Stores tests of links. Errors: those of the service."""
+    AppendEvents: _grpc.UnaryUnaryMultiCallable[_ingest_service_pb2.AppendEventsRequest, _ingest_service_pb2.AppendEventsResponse]
+    """Stores events, anchors of clocks among them. Errors: those of the service."""
 
 @_typing.type_check_only
 class IngestServiceAsyncStub(IngestServiceStub):
@@ -57,12 +64,15 @@ class IngestServiceAsyncStub(IngestServiceStub):
     transaction, acknowledged after it. A number that is stored already is acknowledged again and stored no second time;
     with other content it is ABORTED (WRITER_CONFLICT). A number too far ahead is OUT_OF_RANGE (SEQUENCE_GAP, with
     `expectedSequenceNumber`). Further errors of every method: INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND),
-    FAILED_PRECONDITION (RUN_SEALED, WRITER_KIND_MISMATCH), RESOURCE_EXHAUSTED (QUEUE_FULL, with RetryInfo), UNAVAILABLE.
+    FAILED_PRECONDITION (RUN_SEALED, WRITER_KIND_MISMATCH), RESOURCE_EXHAUSTED (QUEUE_FULL, TOO_MANY_STREAMS, with
+    RetryInfo; DISK_FULL, without: free space first), UNAVAILABLE.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     StreamSamples: _aio.StreamStreamMultiCallable[_ingest_service_pb2.StreamSamplesRequest, _ingest_service_pb2.StreamSamplesResponse]  # type: ignore[assignment]
-    """Stores samples. The first request opens the stream, the others are batches. Errors: those of the service."""
+    """Stores samples. The first request opens the stream, the others are batches. A second stream of the same writer ends
+    the first with ABORTED (WRITER_FENCED): the first is what a broken network left of it. Errors: those of the service.
+    """
     AppendRequestRecords: _aio.UnaryUnaryMultiCallable[_ingest_service_pb2.AppendRequestRecordsRequest, _ingest_service_pb2.AppendRequestRecordsResponse]  # type: ignore[assignment]
     """Stores request records. Errors: those of the service."""
     AppendMetricAggregates: _aio.UnaryUnaryMultiCallable[_ingest_service_pb2.AppendMetricAggregatesRequest, _ingest_service_pb2.AppendMetricAggregatesResponse]  # type: ignore[assignment]
@@ -71,6 +81,10 @@ class IngestServiceAsyncStub(IngestServiceStub):
     """Stores results of collective benchmarks. Errors: those of the service."""
     AppendTrainingSteps: _aio.UnaryUnaryMultiCallable[_ingest_service_pb2.AppendTrainingStepsRequest, _ingest_service_pb2.AppendTrainingStepsResponse]  # type: ignore[assignment]
     """Stores training steps. Errors: those of the service."""
+    AppendLinkTests: _aio.UnaryUnaryMultiCallable[_ingest_service_pb2.AppendLinkTestsRequest, _ingest_service_pb2.AppendLinkTestsResponse]  # type: ignore[assignment]
+    """Stores tests of links. Errors: those of the service."""
+    AppendEvents: _aio.UnaryUnaryMultiCallable[_ingest_service_pb2.AppendEventsRequest, _ingest_service_pb2.AppendEventsResponse]  # type: ignore[assignment]
+    """Stores events, anchors of clocks among them. Errors: those of the service."""
 
 class IngestServiceServicer(metaclass=_abc_1.ABCMeta):
     """Takes records and samples. A writer is one agent of one run and uses one kind of append: the stream or the unary
@@ -78,7 +92,8 @@ class IngestServiceServicer(metaclass=_abc_1.ABCMeta):
     transaction, acknowledged after it. A number that is stored already is acknowledged again and stored no second time;
     with other content it is ABORTED (WRITER_CONFLICT). A number too far ahead is OUT_OF_RANGE (SEQUENCE_GAP, with
     `expectedSequenceNumber`). Further errors of every method: INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND),
-    FAILED_PRECONDITION (RUN_SEALED, WRITER_KIND_MISMATCH), RESOURCE_EXHAUSTED (QUEUE_FULL, with RetryInfo), UNAVAILABLE.
+    FAILED_PRECONDITION (RUN_SEALED, WRITER_KIND_MISMATCH), RESOURCE_EXHAUSTED (QUEUE_FULL, TOO_MANY_STREAMS, with
+    RetryInfo; DISK_FULL, without: free space first), UNAVAILABLE.
     """
 
     @_abc_1.abstractmethod
@@ -87,7 +102,9 @@ class IngestServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_ingest_service_pb2.StreamSamplesRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_ingest_service_pb2.StreamSamplesResponse], _abc.AsyncIterator[_ingest_service_pb2.StreamSamplesResponse]]:
-        """Stores samples. The first request opens the stream, the others are batches. Errors: those of the service."""
+        """Stores samples. The first request opens the stream, the others are batches. A second stream of the same writer ends
+        the first with ABORTED (WRITER_FENCED): the first is what a broken network left of it. Errors: those of the service.
+        """
 
     @_abc_1.abstractmethod
     def AppendRequestRecords(
@@ -120,5 +137,21 @@ class IngestServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_ingest_service_pb2.AppendTrainingStepsResponse, _abc.Awaitable[_ingest_service_pb2.AppendTrainingStepsResponse]]:
         """Stores training steps. Errors: those of the service."""
+
+    @_abc_1.abstractmethod
+    def AppendLinkTests(
+        self,
+        request: _ingest_service_pb2.AppendLinkTestsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_ingest_service_pb2.AppendLinkTestsResponse, _abc.Awaitable[_ingest_service_pb2.AppendLinkTestsResponse]]:
+        """Stores tests of links. Errors: those of the service."""
+
+    @_abc_1.abstractmethod
+    def AppendEvents(
+        self,
+        request: _ingest_service_pb2.AppendEventsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_ingest_service_pb2.AppendEventsResponse, _abc.Awaitable[_ingest_service_pb2.AppendEventsResponse]]:
+        """Stores events, anchors of clocks among them. Errors: those of the service."""
 
 def add_IngestServiceServicer_to_server(servicer: IngestServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -22,33 +22,54 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from linkbound.ingest.v1 import records_pb2 as linkbound_dot_ingest_dot_v1_dot_records__pb2
+from linkbound.ingest.v1 import traffic_pb2 as linkbound_dot_ingest_dot_v1_dot_traffic__pb2
 from linkbound.types.v1 import estimate_pb2 as linkbound_dot_types_dot_v1_dot_estimate__pb2
 from linkbound.types.v1 import metric_pb2 as linkbound_dot_types_dot_v1_dot_metric__pb2
 from linkbound.types.v1 import prediction_pb2 as linkbound_dot_types_dot_v1_dot_prediction__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'linkbound/ingest/v1/query_service.proto\x12\x13linkbound.ingest.v1\x1a!linkbound/ingest/v1/records.proto\x1a!linkbound/types/v1/estimate.proto\x1a\x1flinkbound/types/v1/metric.proto\x1a#linkbound/types/v1/prediction.proto\" \n\x11\x43ompareRunRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\"\x83\x01\n\x12\x43ompareRunResponse\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x30\n\x04rows\x18\x02 \x03(\x0b\x32\".linkbound.ingest.v1.ComparisonRow\x12.\n\x08\x66indings\x18\x03 \x03(\x0b\x32\x1c.linkbound.ingest.v1.Finding\"`\n\x19ListRequestRecordsRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x0f\n\x07subject\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"r\n\x1aListRequestRecordsResponse\x12;\n\x0frequest_records\x18\x01 \x03(\x0b\x32\".linkbound.ingest.v1.RequestRecord\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xb5\x05\n\rComparisonRow\x12*\n\x06metric\x18\x01 \x01(\x0e\x32\x1a.linkbound.types.v1.Metric\x12\x0f\n\x07subject\x18\x02 \x01(\t\x12/\n\tpredicted\x18\x03 \x01(\x0b\x32\x1c.linkbound.types.v1.Estimate\x12\x15\n\x08measured\x18\x04 \x01(\x01H\x00\x88\x01\x01\x12\x19\n\x0cmeasured_min\x18\x05 \x01(\x01H\x01\x88\x01\x01\x12\x19\n\x0cmeasured_max\x18\x06 \x01(\x01H\x02\x88\x01\x01\x12\x18\n\x0bround_count\x18\x07 \x01(\x05H\x03\x88\x01\x01\x12\x1c\n\x0finside_interval\x18\x08 \x01(\x08H\x04\x88\x01\x01\x12%\n\x18implied_bytes_per_second\x18\t \x01(\x01H\x05\x88\x01\x01\x12$\n\x17implied_bandwidth_ratio\x18\n \x01(\x01H\x06\x88\x01\x01\x12.\n\x08\x62\x61seline\x18\x0b \x01(\x0b\x32\x1c.linkbound.types.v1.Baseline\x12\x1e\n\x11measured_fraction\x18\x0c \x01(\x01H\x07\x88\x01\x01\x12\x16\n\x0emissing_inputs\x18\r \x03(\t\x12%\n\x18\x61ssumed_bytes_per_second\x18\x0e \x01(\x01H\x08\x88\x01\x01\x12\x16\n\x0e\x61ssumed_source\x18\x0f \x01(\tB\x0b\n\t_measuredB\x0f\n\r_measured_minB\x0f\n\r_measured_maxB\x0e\n\x0c_round_countB\x12\n\x10_inside_intervalB\x1b\n\x19_implied_bytes_per_secondB\x1a\n\x18_implied_bandwidth_ratioB\x14\n\x12_measured_fractionB\x1b\n\x19_assumed_bytes_per_second\"{\n\x07\x46inding\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12/\n\x08severity\x18\x02 \x01(\x0e\x32\x1d.linkbound.ingest.v1.Severity\x12\x0f\n\x07subject\x18\x03 \x01(\t\x12\x10\n\x08\x65vidence\x18\x04 \x01(\t\x12\x0e\n\x06\x61\x64vice\x18\x05 \x01(\t*a\n\x08Severity\x12\x18\n\x14SEVERITY_UNSPECIFIED\x10\x00\x12\x11\n\rSEVERITY_INFO\x10\x01\x12\x14\n\x10SEVERITY_WARNING\x10\x02\x12\x12\n\x0eSEVERITY_ERROR\x10\x03\x32\xe4\x01\n\x0cQueryService\x12]\n\nCompareRun\x12&.linkbound.ingest.v1.CompareRunRequest\x1a\'.linkbound.ingest.v1.CompareRunResponse\x12u\n\x12ListRequestRecords\x12..linkbound.ingest.v1.ListRequestRecordsRequest\x1a/.linkbound.ingest.v1.ListRequestRecordsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'linkbound/ingest/v1/query_service.proto\x12\x13linkbound.ingest.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!linkbound/ingest/v1/records.proto\x1a!linkbound/ingest/v1/traffic.proto\x1a!linkbound/types/v1/estimate.proto\x1a\x1flinkbound/types/v1/metric.proto\x1a#linkbound/types/v1/prediction.proto\" \n\x11\x43ompareRunRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\"\x83\x01\n\x12\x43ompareRunResponse\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x30\n\x04rows\x18\x02 \x03(\x0b\x32\".linkbound.ingest.v1.ComparisonRow\x12.\n\x08\x66indings\x18\x03 \x03(\x0b\x32\x1c.linkbound.ingest.v1.Finding\"`\n\x19ListRequestRecordsRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x0f\n\x07subject\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"r\n\x1aListRequestRecordsResponse\x12;\n\x0frequest_records\x18\x01 \x03(\x0b\x32\".linkbound.ingest.v1.RequestRecord\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xb5\x05\n\rComparisonRow\x12*\n\x06metric\x18\x01 \x01(\x0e\x32\x1a.linkbound.types.v1.Metric\x12\x0f\n\x07subject\x18\x02 \x01(\t\x12/\n\tpredicted\x18\x03 \x01(\x0b\x32\x1c.linkbound.types.v1.Estimate\x12\x15\n\x08measured\x18\x04 \x01(\x01H\x00\x88\x01\x01\x12\x19\n\x0cmeasured_min\x18\x05 \x01(\x01H\x01\x88\x01\x01\x12\x19\n\x0cmeasured_max\x18\x06 \x01(\x01H\x02\x88\x01\x01\x12\x18\n\x0bround_count\x18\x07 \x01(\x05H\x03\x88\x01\x01\x12\x1c\n\x0finside_interval\x18\x08 \x01(\x08H\x04\x88\x01\x01\x12%\n\x18implied_bytes_per_second\x18\t \x01(\x01H\x05\x88\x01\x01\x12$\n\x17implied_bandwidth_ratio\x18\n \x01(\x01H\x06\x88\x01\x01\x12.\n\x08\x62\x61seline\x18\x0b \x01(\x0b\x32\x1c.linkbound.types.v1.Baseline\x12\x1e\n\x11measured_fraction\x18\x0c \x01(\x01H\x07\x88\x01\x01\x12\x16\n\x0emissing_inputs\x18\r \x03(\t\x12%\n\x18\x61ssumed_bytes_per_second\x18\x0e \x01(\x01H\x08\x88\x01\x01\x12\x16\n\x0e\x61ssumed_source\x18\x0f \x01(\tB\x0b\n\t_measuredB\x0f\n\r_measured_minB\x0f\n\r_measured_maxB\x0e\n\x0c_round_countB\x12\n\x10_inside_intervalB\x1b\n\x19_implied_bytes_per_secondB\x1a\n\x18_implied_bandwidth_ratioB\x14\n\x12_measured_fractionB\x1b\n\x19_assumed_bytes_per_second\"{\n\x07\x46inding\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12/\n\x08severity\x18\x02 \x01(\x0e\x32\x1d.linkbound.ingest.v1.Severity\x12\x0f\n\x07subject\x18\x03 \x01(\t\x12\x10\n\x08\x65vidence\x18\x04 \x01(\t\x12\x0e\n\x06\x61\x64vice\x18\x05 \x01(\t\"\xc9\x01\n\x13QueryTrafficRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\x12*\n\x07windows\x18\x02 \x03(\x0b\x32\x19.google.protobuf.Duration\x12\x0c\n\x04node\x18\x03 \x01(\t\x12\x0e\n\x06metric\x18\x04 \x01(\t\x12\x15\n\x08start_ns\x18\x05 \x01(\x03H\x00\x88\x01\x01\x12\x13\n\x06\x65nd_ns\x18\x06 \x01(\x03H\x01\x88\x01\x01\x12\x17\n\x0fmax_point_count\x18\x07 \x01(\x05\x42\x0b\n\t_start_nsB\t\n\x07_end_ns\"G\n\x14QueryTrafficResponse\x12/\n\x05ports\x18\x01 \x03(\x0b\x32 .linkbound.ingest.v1.PortTraffic\"^\n\x17ListPhaseTrafficRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x0f\n\x07subject\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"m\n\x18ListPhaseTrafficResponse\x12\x38\n\rphase_traffic\x18\x01 \x03(\x0b\x32!.linkbound.ingest.v1.PhaseTraffic\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"1\n\x0fQuerySqlRequest\x12\x0b\n\x03sql\x18\x01 \x01(\t\x12\x11\n\trow_limit\x18\x02 \x01(\x03\"\x8c\x01\n\x10QuerySqlResponse\x12\x16\n\x0c\x61rrow_schema\x18\x01 \x01(\x0cH\x00\x12\x1c\n\x12\x61rrow_record_batch\x18\x02 \x01(\x0cH\x00\x12\x37\n\x07summary\x18\x03 \x01(\x0b\x32$.linkbound.ingest.v1.QuerySqlSummaryH\x00\x42\t\n\x07message\"7\n\x0fQuerySqlSummary\x12\x11\n\trow_count\x18\x01 \x01(\x03\x12\x11\n\ttruncated\x18\x02 \x01(\x08\"\x18\n\x16PublishSnapshotRequest\"\x80\x01\n\x17PublishSnapshotResponse\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x31\n\rsnapshot_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nsize_bytes\x18\x03 \x01(\x03\x12\x10\n\x08revision\x18\x04 \x01(\x03*a\n\x08Severity\x12\x18\n\x14SEVERITY_UNSPECIFIED\x10\x00\x12\x11\n\rSEVERITY_INFO\x10\x01\x12\x14\n\x10SEVERITY_WARNING\x10\x02\x12\x12\n\x0eSEVERITY_ERROR\x10\x03\x32\x83\x05\n\x0cQueryService\x12]\n\nCompareRun\x12&.linkbound.ingest.v1.CompareRunRequest\x1a\'.linkbound.ingest.v1.CompareRunResponse\x12u\n\x12ListRequestRecords\x12..linkbound.ingest.v1.ListRequestRecordsRequest\x1a/.linkbound.ingest.v1.ListRequestRecordsResponse\x12\x63\n\x0cQueryTraffic\x12(.linkbound.ingest.v1.QueryTrafficRequest\x1a).linkbound.ingest.v1.QueryTrafficResponse\x12o\n\x10ListPhaseTraffic\x12,.linkbound.ingest.v1.ListPhaseTrafficRequest\x1a-.linkbound.ingest.v1.ListPhaseTrafficResponse\x12Y\n\x08QuerySql\x12$.linkbound.ingest.v1.QuerySqlRequest\x1a%.linkbound.ingest.v1.QuerySqlResponse0\x01\x12l\n\x0fPublishSnapshot\x12+.linkbound.ingest.v1.PublishSnapshotRequest\x1a,.linkbound.ingest.v1.PublishSnapshotResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'linkbound.ingest.v1.query_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SEVERITY']._serialized_start=1407
-  _globals['_SEVERITY']._serialized_end=1504
-  _globals['_COMPARERUNREQUEST']._serialized_start=204
-  _globals['_COMPARERUNREQUEST']._serialized_end=236
-  _globals['_COMPARERUNRESPONSE']._serialized_start=239
-  _globals['_COMPARERUNRESPONSE']._serialized_end=370
-  _globals['_LISTREQUESTRECORDSREQUEST']._serialized_start=372
-  _globals['_LISTREQUESTRECORDSREQUEST']._serialized_end=468
-  _globals['_LISTREQUESTRECORDSRESPONSE']._serialized_start=470
-  _globals['_LISTREQUESTRECORDSRESPONSE']._serialized_end=584
-  _globals['_COMPARISONROW']._serialized_start=587
-  _globals['_COMPARISONROW']._serialized_end=1280
-  _globals['_FINDING']._serialized_start=1282
-  _globals['_FINDING']._serialized_end=1405
-  _globals['_QUERYSERVICE']._serialized_start=1507
-  _globals['_QUERYSERVICE']._serialized_end=1735
+  _globals['_SEVERITY']._serialized_start=2399
+  _globals['_SEVERITY']._serialized_end=2496
+  _globals['_COMPARERUNREQUEST']._serialized_start=304
+  _globals['_COMPARERUNREQUEST']._serialized_end=336
+  _globals['_COMPARERUNRESPONSE']._serialized_start=339
+  _globals['_COMPARERUNRESPONSE']._serialized_end=470
+  _globals['_LISTREQUESTRECORDSREQUEST']._serialized_start=472
+  _globals['_LISTREQUESTRECORDSREQUEST']._serialized_end=568
+  _globals['_LISTREQUESTRECORDSRESPONSE']._serialized_start=570
+  _globals['_LISTREQUESTRECORDSRESPONSE']._serialized_end=684
+  _globals['_COMPARISONROW']._serialized_start=687
+  _globals['_COMPARISONROW']._serialized_end=1380
+  _globals['_FINDING']._serialized_start=1382
+  _globals['_FINDING']._serialized_end=1505
+  _globals['_QUERYTRAFFICREQUEST']._serialized_start=1508
+  _globals['_QUERYTRAFFICREQUEST']._serialized_end=1709
+  _globals['_QUERYTRAFFICRESPONSE']._serialized_start=1711
+  _globals['_QUERYTRAFFICRESPONSE']._serialized_end=1782
+  _globals['_LISTPHASETRAFFICREQUEST']._serialized_start=1784
+  _globals['_LISTPHASETRAFFICREQUEST']._serialized_end=1878
+  _globals['_LISTPHASETRAFFICRESPONSE']._serialized_start=1880
+  _globals['_LISTPHASETRAFFICRESPONSE']._serialized_end=1989
+  _globals['_QUERYSQLREQUEST']._serialized_start=1991
+  _globals['_QUERYSQLREQUEST']._serialized_end=2040
+  _globals['_QUERYSQLRESPONSE']._serialized_start=2043
+  _globals['_QUERYSQLRESPONSE']._serialized_end=2183
+  _globals['_QUERYSQLSUMMARY']._serialized_start=2185
+  _globals['_QUERYSQLSUMMARY']._serialized_end=2240
+  _globals['_PUBLISHSNAPSHOTREQUEST']._serialized_start=2242
+  _globals['_PUBLISHSNAPSHOTREQUEST']._serialized_end=2266
+  _globals['_PUBLISHSNAPSHOTRESPONSE']._serialized_start=2269
+  _globals['_PUBLISHSNAPSHOTRESPONSE']._serialized_end=2397
+  _globals['_QUERYSERVICE']._serialized_start=2499
+  _globals['_QUERYSERVICE']._serialized_end=3142
 # @@protoc_insertion_point(module_scope)

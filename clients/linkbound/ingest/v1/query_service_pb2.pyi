@@ -5,10 +5,13 @@ isort:skip_file
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from linkbound.ingest.v1 import records_pb2 as _records_pb2
+from linkbound.ingest.v1 import traffic_pb2 as _traffic_pb2
 from linkbound.types.v1 import estimate_pb2 as _estimate_pb2
 from linkbound.types.v1 import metric_pb2 as _metric_pb2
 from linkbound.types.v1 import prediction_pb2 as _prediction_pb2
@@ -331,3 +334,286 @@ class Finding(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Finding: _TypeAlias = Finding  # noqa: Y015
+
+@_typing.final
+class QueryTrafficRequest(_message.Message):
+    """Asks for `QueryTraffic`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_FIELD_NUMBER: _builtins.int
+    WINDOWS_FIELD_NUMBER: _builtins.int
+    NODE_FIELD_NUMBER: _builtins.int
+    METRIC_FIELD_NUMBER: _builtins.int
+    START_NS_FIELD_NUMBER: _builtins.int
+    END_NS_FIELD_NUMBER: _builtins.int
+    MAX_POINT_COUNT_FIELD_NUMBER: _builtins.int
+    run: _builtins.str
+    """`runs/{run}`; the bare id is accepted."""
+    node: _builtins.str
+    """Host, at most 256 characters; empty: all."""
+    metric: _builtins.str
+    """Counter, as `SeriesDescriptor.metric`, at most 128 characters; empty: every counter of bytes."""
+    start_ns: _builtins.int
+    """Start, CLOCK_MONOTONIC of the host. 0 or more. Absent: the first reading."""
+    end_ns: _builtins.int
+    """End. Above 0 and above `start_ns`; the time itself is left out. Absent: the last reading."""
+    max_point_count: _builtins.int
+    """Points of each window to show the course with, 0 to 10000; 0: none. Fewer than there are windows: each point
+    stands for several of them and keeps their least and largest rate. All windows of all ports together have at most
+    100000: each has fewer where they would have more.
+    """
+    @_builtins.property
+    def windows(self) -> _containers.RepeatedCompositeFieldContainer[_duration_pb2.Duration]:
+        """Windows to take rates over, each of 1 ms to 1 day, 1 to 8. None: 1 ms, 5 ms, 100 ms and 1 s."""
+
+    def __init__(
+        self,
+        *,
+        run: _builtins.str = ...,
+        windows: _abc.Iterable[_duration_pb2.Duration] | None = ...,
+        node: _builtins.str = ...,
+        metric: _builtins.str = ...,
+        start_ns: _builtins.int | None = ...,
+        end_ns: _builtins.int | None = ...,
+        max_point_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_end_ns", b"_end_ns", "_start_ns", b"_start_ns", "end_ns", b"end_ns", "start_ns", b"start_ns"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_end_ns", b"_end_ns", "_start_ns", b"_start_ns", "end_ns", b"end_ns", "max_point_count", b"max_point_count", "metric", b"metric", "node", b"node", "run", b"run", "start_ns", b"start_ns", "windows", b"windows"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__end_ns: _TypeAlias = _typing.Literal["end_ns"]  # noqa: Y015
+    _WhichOneofArgType__end_ns: _TypeAlias = _typing.Literal["_end_ns", b"_end_ns"]  # noqa: Y015
+    _WhichOneofReturnType__start_ns: _TypeAlias = _typing.Literal["start_ns"]  # noqa: Y015
+    _WhichOneofArgType__start_ns: _TypeAlias = _typing.Literal["_start_ns", b"_start_ns"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__end_ns) -> _WhichOneofReturnType__end_ns | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__start_ns) -> _WhichOneofReturnType__start_ns | None: ...
+
+Global___QueryTrafficRequest: _TypeAlias = QueryTrafficRequest  # noqa: Y015
+
+@_typing.final
+class QueryTrafficResponse(_message.Message):
+    """Answers `QueryTraffic`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PORTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def ports(self) -> _containers.RepeatedCompositeFieldContainer[_traffic_pb2.PortTraffic]:
+        """One entry per host, physical port and counter."""
+
+    def __init__(
+        self,
+        *,
+        ports: _abc.Iterable[_traffic_pb2.PortTraffic] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ports", b"ports"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QueryTrafficResponse: _TypeAlias = QueryTrafficResponse  # noqa: Y015
+
+@_typing.final
+class ListPhaseTrafficRequest(_message.Message):
+    """Asks for `ListPhaseTraffic`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_FIELD_NUMBER: _builtins.int
+    SUBJECT_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    run: _builtins.str
+    """`runs/{run}`; the bare id is accepted."""
+    subject: _builtins.str
+    """The test whose rounds are listed, at most 128 characters; empty: all."""
+    page_size: _builtins.int
+    """Rows in one answer: 0 is 50, more than 1000 is 1000, negative is refused."""
+    page_token: _builtins.str
+    """`next_page_token` of the answer before; empty for the first page."""
+    def __init__(
+        self,
+        *,
+        run: _builtins.str = ...,
+        subject: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "run", b"run", "subject", b"subject"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListPhaseTrafficRequest: _TypeAlias = ListPhaseTrafficRequest  # noqa: Y015
+
+@_typing.final
+class ListPhaseTrafficResponse(_message.Message):
+    """Answers `ListPhaseTraffic`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PHASE_TRAFFIC_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Token of the next page; empty at the end."""
+    @_builtins.property
+    def phase_traffic(self) -> _containers.RepeatedCompositeFieldContainer[_traffic_pb2.PhaseTraffic]:
+        """By subject, round, request, host, port and counter."""
+
+    def __init__(
+        self,
+        *,
+        phase_traffic: _abc.Iterable[_traffic_pb2.PhaseTraffic] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "phase_traffic", b"phase_traffic"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListPhaseTrafficResponse: _TypeAlias = ListPhaseTrafficResponse  # noqa: Y015
+
+@_typing.final
+class QuerySqlRequest(_message.Message):
+    """Asks for `QuerySql`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SQL_FIELD_NUMBER: _builtins.int
+    ROW_LIMIT_FIELD_NUMBER: _builtins.int
+    sql: _builtins.str
+    """One SELECT over the tables and views of `docs/schema.md`, in the words of DuckDB. At most 100000 bytes."""
+    row_limit: _builtins.int
+    """Rows to answer at most, 0 to 10^9; 0 is 10^6. The summary says whether there were more."""
+    def __init__(
+        self,
+        *,
+        sql: _builtins.str = ...,
+        row_limit: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["row_limit", b"row_limit", "sql", b"sql"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QuerySqlRequest: _TypeAlias = QuerySqlRequest  # noqa: Y015
+
+@_typing.final
+class QuerySqlResponse(_message.Message):
+    """One answer of `QuerySql`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ARROW_SCHEMA_FIELD_NUMBER: _builtins.int
+    ARROW_RECORD_BATCH_FIELD_NUMBER: _builtins.int
+    SUMMARY_FIELD_NUMBER: _builtins.int
+    arrow_schema: _builtins.bytes
+    """The schema, in the Arrow IPC format; the first message."""
+    arrow_record_batch: _builtins.bytes
+    """Rows, one record batch in the Arrow IPC format."""
+    @_builtins.property
+    def summary(self) -> Global___QuerySqlSummary:
+        """The last message."""
+
+    def __init__(
+        self,
+        *,
+        arrow_schema: _builtins.bytes = ...,
+        arrow_record_batch: _builtins.bytes = ...,
+        summary: Global___QuerySqlSummary | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["arrow_record_batch", b"arrow_record_batch", "arrow_schema", b"arrow_schema", "message", b"message", "summary", b"summary"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arrow_record_batch", b"arrow_record_batch", "arrow_schema", b"arrow_schema", "message", b"message", "summary", b"summary"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["arrow_schema", "arrow_record_batch", "summary"]  # noqa: Y015
+    _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
+
+Global___QuerySqlResponse: _TypeAlias = QuerySqlResponse  # noqa: Y015
+
+@_typing.final
+class QuerySqlSummary(_message.Message):
+    """What a query came to."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROW_COUNT_FIELD_NUMBER: _builtins.int
+    TRUNCATED_FIELD_NUMBER: _builtins.int
+    row_count: _builtins.int
+    """Rows that were answered."""
+    truncated: _builtins.bool
+    """Whether there were more than `row_limit`."""
+    def __init__(
+        self,
+        *,
+        row_count: _builtins.int = ...,
+        truncated: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["row_count", b"row_count", "truncated", b"truncated"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QuerySqlSummary: _TypeAlias = QuerySqlSummary  # noqa: Y015
+
+@_typing.final
+class PublishSnapshotRequest(_message.Message):
+    """Asks for `PublishSnapshot`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PublishSnapshotRequest: _TypeAlias = PublishSnapshotRequest  # noqa: Y015
+
+@_typing.final
+class PublishSnapshotResponse(_message.Message):
+    """Answers `PublishSnapshot`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: _builtins.int
+    SNAPSHOT_TIME_FIELD_NUMBER: _builtins.int
+    SIZE_BYTES_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
+    path: _builtins.str
+    """The file, on the machine of the service."""
+    size_bytes: _builtins.int
+    """Its size."""
+    revision: _builtins.int
+    """Highest revision of a run (`WatchRuns`) that is in it."""
+    @_builtins.property
+    def snapshot_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was taken."""
+
+    def __init__(
+        self,
+        *,
+        path: _builtins.str = ...,
+        snapshot_time: _timestamp_pb2.Timestamp | None = ...,
+        size_bytes: _builtins.int = ...,
+        revision: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["snapshot_time", b"snapshot_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["path", b"path", "revision", b"revision", "size_bytes", b"size_bytes", "snapshot_time", b"snapshot_time"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PublishSnapshotResponse: _TypeAlias = PublishSnapshotResponse  # noqa: Y015

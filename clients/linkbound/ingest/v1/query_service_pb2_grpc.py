@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class QueryServiceStub(object):
-    """Reads what is stored. Every method may be retried.
+    """Reads what is stored. Every method may be retried. A sealed run of which a file is missing or damaged is
+    FAILED_PRECONDITION (RUN_UNREADABLE, with `path`); other runs can be read as before.
     """
 
     def __init__(self, channel):
@@ -45,10 +46,31 @@ class QueryServiceStub(object):
                 request_serializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.ListRequestRecordsRequest.SerializeToString,
                 response_deserializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.ListRequestRecordsResponse.FromString,
                 _registered_method=True)
+        self.QueryTraffic = channel.unary_unary(
+                '/linkbound.ingest.v1.QueryService/QueryTraffic',
+                request_serializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.QueryTrafficRequest.SerializeToString,
+                response_deserializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.QueryTrafficResponse.FromString,
+                _registered_method=True)
+        self.ListPhaseTraffic = channel.unary_unary(
+                '/linkbound.ingest.v1.QueryService/ListPhaseTraffic',
+                request_serializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.ListPhaseTrafficRequest.SerializeToString,
+                response_deserializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.ListPhaseTrafficResponse.FromString,
+                _registered_method=True)
+        self.QuerySql = channel.unary_stream(
+                '/linkbound.ingest.v1.QueryService/QuerySql',
+                request_serializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.QuerySqlRequest.SerializeToString,
+                response_deserializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.QuerySqlResponse.FromString,
+                _registered_method=True)
+        self.PublishSnapshot = channel.unary_unary(
+                '/linkbound.ingest.v1.QueryService/PublishSnapshot',
+                request_serializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.PublishSnapshotRequest.SerializeToString,
+                response_deserializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.PublishSnapshotResponse.FromString,
+                _registered_method=True)
 
 
 class QueryServiceServicer(object):
-    """Reads what is stored. Every method may be retried.
+    """Reads what is stored. Every method may be retried. A sealed run of which a file is missing or damaged is
+    FAILED_PRECONDITION (RUN_UNREADABLE, with `path`); other runs can be read as before.
     """
 
     def CompareRun(self, request, context):
@@ -61,6 +83,39 @@ class QueryServiceServicer(object):
     def ListRequestRecords(self, request, context):
         """Lists the request records of a run in the order of subject, round and position in the round. Errors:
         INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def QueryTraffic(self, request, context):
+        """Rates of the counters of a run over windows of time. Errors: INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListPhaseTraffic(self, request, context):
+        """Splits the traffic of a run at the send, the first and the last token of its requests. Errors: INVALID_ARGUMENT,
+        NOT_FOUND (RUN_NOT_FOUND).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def QuerySql(self, request, context):
+        """Answers one SELECT as Arrow: the schema, batches of rows, then a summary. Nothing can be changed by it, and no file
+        outside the store be read. Messages are below 4 MiB. Errors: INVALID_ARGUMENT (SQL_NOT_READ_ONLY, SQL_ERROR),
+        DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED (QUERY_TOO_LARGE, TOO_MANY_QUERIES with RetryInfo), PERMISSION_DENIED
+        (SQL_OFF where queries are switched off), FAILED_PRECONDITION (RUN_UNREADABLE).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PublishSnapshot(self, request, context):
+        """Writes what is stored now into the read-only copy that other processes open. Errors: INVALID_ARGUMENT,
+        RESOURCE_EXHAUSTED (DISK_FULL), UNAVAILABLE (SNAPSHOT_FAILED).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -79,6 +134,26 @@ def add_QueryServiceServicer_to_server(servicer, server):
                     request_deserializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.ListRequestRecordsRequest.FromString,
                     response_serializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.ListRequestRecordsResponse.SerializeToString,
             ),
+            'QueryTraffic': grpc.unary_unary_rpc_method_handler(
+                    servicer.QueryTraffic,
+                    request_deserializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.QueryTrafficRequest.FromString,
+                    response_serializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.QueryTrafficResponse.SerializeToString,
+            ),
+            'ListPhaseTraffic': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListPhaseTraffic,
+                    request_deserializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.ListPhaseTrafficRequest.FromString,
+                    response_serializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.ListPhaseTrafficResponse.SerializeToString,
+            ),
+            'QuerySql': grpc.unary_stream_rpc_method_handler(
+                    servicer.QuerySql,
+                    request_deserializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.QuerySqlRequest.FromString,
+                    response_serializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.QuerySqlResponse.SerializeToString,
+            ),
+            'PublishSnapshot': grpc.unary_unary_rpc_method_handler(
+                    servicer.PublishSnapshot,
+                    request_deserializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.PublishSnapshotRequest.FromString,
+                    response_serializer=linkbound_dot_ingest_dot_v1_dot_query__service__pb2.PublishSnapshotResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'linkbound.ingest.v1.QueryService', rpc_method_handlers)
@@ -88,7 +163,8 @@ def add_QueryServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class QueryService(object):
-    """Reads what is stored. Every method may be retried.
+    """Reads what is stored. Every method may be retried. A sealed run of which a file is missing or damaged is
+    FAILED_PRECONDITION (RUN_UNREADABLE, with `path`); other runs can be read as before.
     """
 
     @staticmethod
@@ -135,6 +211,114 @@ class QueryService(object):
             '/linkbound.ingest.v1.QueryService/ListRequestRecords',
             linkbound_dot_ingest_dot_v1_dot_query__service__pb2.ListRequestRecordsRequest.SerializeToString,
             linkbound_dot_ingest_dot_v1_dot_query__service__pb2.ListRequestRecordsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def QueryTraffic(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkbound.ingest.v1.QueryService/QueryTraffic',
+            linkbound_dot_ingest_dot_v1_dot_query__service__pb2.QueryTrafficRequest.SerializeToString,
+            linkbound_dot_ingest_dot_v1_dot_query__service__pb2.QueryTrafficResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListPhaseTraffic(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkbound.ingest.v1.QueryService/ListPhaseTraffic',
+            linkbound_dot_ingest_dot_v1_dot_query__service__pb2.ListPhaseTrafficRequest.SerializeToString,
+            linkbound_dot_ingest_dot_v1_dot_query__service__pb2.ListPhaseTrafficResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def QuerySql(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/linkbound.ingest.v1.QueryService/QuerySql',
+            linkbound_dot_ingest_dot_v1_dot_query__service__pb2.QuerySqlRequest.SerializeToString,
+            linkbound_dot_ingest_dot_v1_dot_query__service__pb2.QuerySqlResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PublishSnapshot(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkbound.ingest.v1.QueryService/PublishSnapshot',
+            linkbound_dot_ingest_dot_v1_dot_query__service__pb2.PublishSnapshotRequest.SerializeToString,
+            linkbound_dot_ingest_dot_v1_dot_query__service__pb2.PublishSnapshotResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -27,7 +27,9 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class QueryServiceStub:
-    """Reads what is stored. Every method may be retried."""
+    """Reads what is stored. Every method may be retried. A sealed run of which a file is missing or damaged is
+    FAILED_PRECONDITION (RUN_UNREADABLE, with `path`); other runs can be read as before.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -39,10 +41,28 @@ class QueryServiceStub:
     """Lists the request records of a run in the order of subject, round and position in the round. Errors:
     INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND).
     """
+    QueryTraffic: _grpc.UnaryUnaryMultiCallable[_query_service_pb2.QueryTrafficRequest, _query_service_pb2.QueryTrafficResponse]
+    """Rates of the counters of a run over windows of time. Errors: INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND)."""
+    ListPhaseTraffic: _grpc.UnaryUnaryMultiCallable[_query_service_pb2.ListPhaseTrafficRequest, _query_service_pb2.ListPhaseTrafficResponse]
+    """Splits the traffic of a run at the send, the first and the last token of its requests. Errors: INVALID_ARGUMENT,
+    NOT_FOUND (RUN_NOT_FOUND).
+    """
+    QuerySql: _grpc.UnaryStreamMultiCallable[_query_service_pb2.QuerySqlRequest, _query_service_pb2.QuerySqlResponse]
+    """Answers one SELECT as Arrow: the schema, batches of rows, then a summary. Nothing can be changed by it, and no file
+    outside the store be read. Messages are below 4 MiB. Errors: INVALID_ARGUMENT (SQL_NOT_READ_ONLY, SQL_ERROR),
+    DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED (QUERY_TOO_LARGE, TOO_MANY_QUERIES with RetryInfo), PERMISSION_DENIED
+    (SQL_OFF where queries are switched off), FAILED_PRECONDITION (RUN_UNREADABLE).
+    """
+    PublishSnapshot: _grpc.UnaryUnaryMultiCallable[_query_service_pb2.PublishSnapshotRequest, _query_service_pb2.PublishSnapshotResponse]
+    """Writes what is stored now into the read-only copy that other processes open. Errors: INVALID_ARGUMENT,
+    RESOURCE_EXHAUSTED (DISK_FULL), UNAVAILABLE (SNAPSHOT_FAILED).
+    """
 
 @_typing.type_check_only
 class QueryServiceAsyncStub(QueryServiceStub):
-    """Reads what is stored. Every method may be retried."""
+    """Reads what is stored. Every method may be retried. A sealed run of which a file is missing or damaged is
+    FAILED_PRECONDITION (RUN_UNREADABLE, with `path`); other runs can be read as before.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CompareRun: _aio.UnaryUnaryMultiCallable[_query_service_pb2.CompareRunRequest, _query_service_pb2.CompareRunResponse]  # type: ignore[assignment]
@@ -51,9 +71,27 @@ class QueryServiceAsyncStub(QueryServiceStub):
     """Lists the request records of a run in the order of subject, round and position in the round. Errors:
     INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND).
     """
+    QueryTraffic: _aio.UnaryUnaryMultiCallable[_query_service_pb2.QueryTrafficRequest, _query_service_pb2.QueryTrafficResponse]  # type: ignore[assignment]
+    """Rates of the counters of a run over windows of time. Errors: INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND)."""
+    ListPhaseTraffic: _aio.UnaryUnaryMultiCallable[_query_service_pb2.ListPhaseTrafficRequest, _query_service_pb2.ListPhaseTrafficResponse]  # type: ignore[assignment]
+    """Splits the traffic of a run at the send, the first and the last token of its requests. Errors: INVALID_ARGUMENT,
+    NOT_FOUND (RUN_NOT_FOUND).
+    """
+    QuerySql: _aio.UnaryStreamMultiCallable[_query_service_pb2.QuerySqlRequest, _query_service_pb2.QuerySqlResponse]  # type: ignore[assignment]
+    """Answers one SELECT as Arrow: the schema, batches of rows, then a summary. Nothing can be changed by it, and no file
+    outside the store be read. Messages are below 4 MiB. Errors: INVALID_ARGUMENT (SQL_NOT_READ_ONLY, SQL_ERROR),
+    DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED (QUERY_TOO_LARGE, TOO_MANY_QUERIES with RetryInfo), PERMISSION_DENIED
+    (SQL_OFF where queries are switched off), FAILED_PRECONDITION (RUN_UNREADABLE).
+    """
+    PublishSnapshot: _aio.UnaryUnaryMultiCallable[_query_service_pb2.PublishSnapshotRequest, _query_service_pb2.PublishSnapshotResponse]  # type: ignore[assignment]
+    """Writes what is stored now into the read-only copy that other processes open. Errors: INVALID_ARGUMENT,
+    RESOURCE_EXHAUSTED (DISK_FULL), UNAVAILABLE (SNAPSHOT_FAILED).
+    """
 
 class QueryServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Reads what is stored. Every method may be retried."""
+    """Reads what is stored. Every method may be retried. A sealed run of which a file is missing or damaged is
+    FAILED_PRECONDITION (RUN_UNREADABLE, with `path`); other runs can be read as before.
+    """
 
     @_abc_1.abstractmethod
     def CompareRun(
@@ -71,6 +109,46 @@ class QueryServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_query_service_pb2.ListRequestRecordsResponse, _abc.Awaitable[_query_service_pb2.ListRequestRecordsResponse]]:
         """Lists the request records of a run in the order of subject, round and position in the round. Errors:
         INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND).
+        """
+
+    @_abc_1.abstractmethod
+    def QueryTraffic(
+        self,
+        request: _query_service_pb2.QueryTrafficRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_query_service_pb2.QueryTrafficResponse, _abc.Awaitable[_query_service_pb2.QueryTrafficResponse]]:
+        """Rates of the counters of a run over windows of time. Errors: INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND)."""
+
+    @_abc_1.abstractmethod
+    def ListPhaseTraffic(
+        self,
+        request: _query_service_pb2.ListPhaseTrafficRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_query_service_pb2.ListPhaseTrafficResponse, _abc.Awaitable[_query_service_pb2.ListPhaseTrafficResponse]]:
+        """Splits the traffic of a run at the send, the first and the last token of its requests. Errors: INVALID_ARGUMENT,
+        NOT_FOUND (RUN_NOT_FOUND).
+        """
+
+    @_abc_1.abstractmethod
+    def QuerySql(
+        self,
+        request: _query_service_pb2.QuerySqlRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_query_service_pb2.QuerySqlResponse], _abc.AsyncIterator[_query_service_pb2.QuerySqlResponse]]:
+        """Answers one SELECT as Arrow: the schema, batches of rows, then a summary. Nothing can be changed by it, and no file
+        outside the store be read. Messages are below 4 MiB. Errors: INVALID_ARGUMENT (SQL_NOT_READ_ONLY, SQL_ERROR),
+        DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED (QUERY_TOO_LARGE, TOO_MANY_QUERIES with RetryInfo), PERMISSION_DENIED
+        (SQL_OFF where queries are switched off), FAILED_PRECONDITION (RUN_UNREADABLE).
+        """
+
+    @_abc_1.abstractmethod
+    def PublishSnapshot(
+        self,
+        request: _query_service_pb2.PublishSnapshotRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_query_service_pb2.PublishSnapshotResponse, _abc.Awaitable[_query_service_pb2.PublishSnapshotResponse]]:
+        """Writes what is stored now into the read-only copy that other processes open. Errors: INVALID_ARGUMENT,
+        RESOURCE_EXHAUSTED (DISK_FULL), UNAVAILABLE (SNAPSHOT_FAILED).
         """
 
 def add_QueryServiceServicer_to_server(servicer: QueryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

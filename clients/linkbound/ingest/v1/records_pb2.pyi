@@ -3,8 +3,11 @@
 isort:skip_file
 """
 
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from linkbound.types.v1 import collective_pb2 as _collective_pb2
 from linkbound.types.v1 import metric_pb2 as _metric_pb2
 import builtins as _builtins
@@ -17,6 +20,30 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _LinkTestDirection:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _LinkTestDirectionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LinkTestDirection.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    LINK_TEST_DIRECTION_UNSPECIFIED: _LinkTestDirection.ValueType  # 0
+    """The source does not say."""
+    LINK_TEST_DIRECTION_ONE_WAY: _LinkTestDirection.ValueType  # 1
+    """One way."""
+    LINK_TEST_DIRECTION_BOTH_WAYS: _LinkTestDirection.ValueType  # 2
+    """Both ways at once, the rate is their sum."""
+
+class LinkTestDirection(_LinkTestDirection, metaclass=_LinkTestDirectionEnumTypeWrapper):
+    """Which way a test of a link sends. Values may be added."""
+
+LINK_TEST_DIRECTION_UNSPECIFIED: LinkTestDirection.ValueType  # 0
+"""The source does not say."""
+LINK_TEST_DIRECTION_ONE_WAY: LinkTestDirection.ValueType  # 1
+"""One way."""
+LINK_TEST_DIRECTION_BOTH_WAYS: LinkTestDirection.ValueType  # 2
+"""Both ways at once, the rate is their sum."""
+Global___LinkTestDirection: _TypeAlias = LinkTestDirection  # noqa: Y015
 
 @_typing.final
 class RequestRecord(_message.Message):
@@ -36,6 +63,8 @@ class RequestRecord(_message.Message):
     SEND_TIME_UNIX_NS_FIELD_NUMBER: _builtins.int
     NODE_FIELD_NUMBER: _builtins.int
     BOOT_ID_FIELD_NUMBER: _builtins.int
+    CHUNK_OFFSET_NS_FIELD_NUMBER: _builtins.int
+    CHUNK_TOKENS_FIELD_NUMBER: _builtins.int
     WRITER_ID_FIELD_NUMBER: _builtins.int
     subject: _builtins.str
     """The test that it belongs to, such as `P4`. 1 to 128 characters."""
@@ -69,6 +98,16 @@ class RequestRecord(_message.Message):
     """Writer that appended it. In answers alone: an append says it once for all of its records, and one that states it
     here is refused. At most 128 characters.
     """
+    @_builtins.property
+    def chunk_offset_ns(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """When each chunk of tokens was received, counted from the send, never falling; the first is `ttft_ns`, the last
+        `last_token_ns`. Empty: the source does not say. At most 10^6, and 10^6 in one append. Lists leave them out.
+        """
+
+    @_builtins.property
+    def chunk_tokens(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Tokens of each chunk, 1 or more, as many entries as `chunk_offset_ns`. Empty: 1 each."""
+
     def __init__(
         self,
         *,
@@ -84,11 +123,13 @@ class RequestRecord(_message.Message):
         send_time_unix_ns: _builtins.int | None = ...,
         node: _builtins.str = ...,
         boot_id: _builtins.str = ...,
+        chunk_offset_ns: _abc.Iterable[_builtins.int] | None = ...,
+        chunk_tokens: _abc.Iterable[_builtins.int] | None = ...,
         writer_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_first_chunk_tokens", b"_first_chunk_tokens", "_last_token_ns", b"_last_token_ns", "_send_ns", b"_send_ns", "_send_time_unix_ns", b"_send_time_unix_ns", "_ttft_ns", b"_ttft_ns", "first_chunk_tokens", b"first_chunk_tokens", "last_token_ns", b"last_token_ns", "send_ns", b"send_ns", "send_time_unix_ns", b"send_time_unix_ns", "ttft_ns", b"ttft_ns"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_first_chunk_tokens", b"_first_chunk_tokens", "_last_token_ns", b"_last_token_ns", "_send_ns", b"_send_ns", "_send_time_unix_ns", b"_send_time_unix_ns", "_ttft_ns", b"_ttft_ns", "boot_id", b"boot_id", "first_chunk_tokens", b"first_chunk_tokens", "last_token_ns", b"last_token_ns", "node", b"node", "output_tokens", b"output_tokens", "prompt_tokens", b"prompt_tokens", "request_index", b"request_index", "round_index", b"round_index", "send_ns", b"send_ns", "send_time_unix_ns", b"send_time_unix_ns", "subject", b"subject", "ttft_ns", b"ttft_ns", "writer_id", b"writer_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_first_chunk_tokens", b"_first_chunk_tokens", "_last_token_ns", b"_last_token_ns", "_send_ns", b"_send_ns", "_send_time_unix_ns", b"_send_time_unix_ns", "_ttft_ns", b"_ttft_ns", "boot_id", b"boot_id", "chunk_offset_ns", b"chunk_offset_ns", "chunk_tokens", b"chunk_tokens", "first_chunk_tokens", b"first_chunk_tokens", "last_token_ns", b"last_token_ns", "node", b"node", "output_tokens", b"output_tokens", "prompt_tokens", b"prompt_tokens", "request_index", b"request_index", "round_index", b"round_index", "send_ns", b"send_ns", "send_time_unix_ns", b"send_time_unix_ns", "subject", b"subject", "ttft_ns", b"ttft_ns", "writer_id", b"writer_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__first_chunk_tokens: _TypeAlias = _typing.Literal["first_chunk_tokens"]  # noqa: Y015
     _WhichOneofArgType__first_chunk_tokens: _TypeAlias = _typing.Literal["_first_chunk_tokens", b"_first_chunk_tokens"]  # noqa: Y015
@@ -278,3 +319,143 @@ class TrainingStep(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__tokens_per_second) -> _WhichOneofReturnType__tokens_per_second | None: ...
 
 Global___TrainingStep: _TypeAlias = TrainingStep  # noqa: Y015
+
+@_typing.final
+class LinkTest(_message.Message):
+    """One test of a link between two nodes, such as a line of ib_write_bw or iperf3."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUBJECT_FIELD_NUMBER: _builtins.int
+    TOOL_FIELD_NUMBER: _builtins.int
+    SOURCE_NODE_FIELD_NUMBER: _builtins.int
+    DESTINATION_NODE_FIELD_NUMBER: _builtins.int
+    DEVICE_FIELD_NUMBER: _builtins.int
+    DIRECTION_FIELD_NUMBER: _builtins.int
+    MESSAGE_BYTES_FIELD_NUMBER: _builtins.int
+    BITS_PER_SECOND_FIELD_NUMBER: _builtins.int
+    LATENCY_SECONDS_FIELD_NUMBER: _builtins.int
+    MTU_BYTES_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    subject: _builtins.str
+    """What was tested, in words. 1 to 128 characters."""
+    tool: _builtins.str
+    """The program: `ib_write_bw`, `iperf3`. 1 to 64 characters."""
+    source_node: _builtins.str
+    """Node that sends; of a test of both ways one of the two. At most 256 characters; empty where the source does not say."""
+    destination_node: _builtins.str
+    """Node that receives. At most 256 characters; empty where the source does not say."""
+    device: _builtins.str
+    """Device of the sending node. At most 128 characters; empty where the source does not say."""
+    direction: Global___LinkTestDirection.ValueType
+    """Whether the rate is of one way or of both together."""
+    message_bytes: _builtins.int
+    """Bytes of one message, 1 to 10^15. Absent: the source does not say."""
+    bits_per_second: _builtins.float
+    """Payload carried in `direction`, above 0 and at most 10^15. Absent: the test measures times alone."""
+    latency_seconds: _builtins.float
+    """Time of one message one way, above 0 and at most 10^9. Absent: the test measures a rate alone."""
+    mtu_bytes: _builtins.int
+    """Largest transfer unit of the link, 1 to 65536. Absent: the source does not say."""
+    source: _builtins.str
+    """Where it is printed. At most 1024 characters."""
+    def __init__(
+        self,
+        *,
+        subject: _builtins.str = ...,
+        tool: _builtins.str = ...,
+        source_node: _builtins.str = ...,
+        destination_node: _builtins.str = ...,
+        device: _builtins.str = ...,
+        direction: Global___LinkTestDirection.ValueType = ...,
+        message_bytes: _builtins.int | None = ...,
+        bits_per_second: _builtins.float | None = ...,
+        latency_seconds: _builtins.float | None = ...,
+        mtu_bytes: _builtins.int | None = ...,
+        source: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_bits_per_second", b"_bits_per_second", "_latency_seconds", b"_latency_seconds", "_message_bytes", b"_message_bytes", "_mtu_bytes", b"_mtu_bytes", "bits_per_second", b"bits_per_second", "latency_seconds", b"latency_seconds", "message_bytes", b"message_bytes", "mtu_bytes", b"mtu_bytes"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_bits_per_second", b"_bits_per_second", "_latency_seconds", b"_latency_seconds", "_message_bytes", b"_message_bytes", "_mtu_bytes", b"_mtu_bytes", "bits_per_second", b"bits_per_second", "destination_node", b"destination_node", "device", b"device", "direction", b"direction", "latency_seconds", b"latency_seconds", "message_bytes", b"message_bytes", "mtu_bytes", b"mtu_bytes", "source", b"source", "source_node", b"source_node", "subject", b"subject", "tool", b"tool"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__bits_per_second: _TypeAlias = _typing.Literal["bits_per_second"]  # noqa: Y015
+    _WhichOneofArgType__bits_per_second: _TypeAlias = _typing.Literal["_bits_per_second", b"_bits_per_second"]  # noqa: Y015
+    _WhichOneofReturnType__latency_seconds: _TypeAlias = _typing.Literal["latency_seconds"]  # noqa: Y015
+    _WhichOneofArgType__latency_seconds: _TypeAlias = _typing.Literal["_latency_seconds", b"_latency_seconds"]  # noqa: Y015
+    _WhichOneofReturnType__message_bytes: _TypeAlias = _typing.Literal["message_bytes"]  # noqa: Y015
+    _WhichOneofArgType__message_bytes: _TypeAlias = _typing.Literal["_message_bytes", b"_message_bytes"]  # noqa: Y015
+    _WhichOneofReturnType__mtu_bytes: _TypeAlias = _typing.Literal["mtu_bytes"]  # noqa: Y015
+    _WhichOneofArgType__mtu_bytes: _TypeAlias = _typing.Literal["_mtu_bytes", b"_mtu_bytes"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__bits_per_second) -> _WhichOneofReturnType__bits_per_second | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__latency_seconds) -> _WhichOneofReturnType__latency_seconds | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__message_bytes) -> _WhichOneofReturnType__message_bytes | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__mtu_bytes) -> _WhichOneofReturnType__mtu_bytes | None: ...
+
+Global___LinkTest: _TypeAlias = LinkTest  # noqa: Y015
+
+@_typing.final
+class Event(_message.Message):
+    """Something that happened while a run was measured."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    SUBJECT_FIELD_NUMBER: _builtins.int
+    NODE_FIELD_NUMBER: _builtins.int
+    BOOT_ID_FIELD_NUMBER: _builtins.int
+    TIME_NS_FIELD_NUMBER: _builtins.int
+    TIME_UNIX_NS_FIELD_NUMBER: _builtins.int
+    EVENT_COUNT_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    kind: _builtins.str
+    """What it is, as a word of a-z, 0-9 and `_` that starts with a letter: `clock_anchor`, `missed_ticks`, `link_idle`,
+    `note`. 1 to 64 characters.
+    """
+    subject: _builtins.str
+    """What it is about. At most 128 characters; empty for the whole run."""
+    node: _builtins.str
+    """Host whose clocks these are. At most 256 characters; empty where the source does not say."""
+    boot_id: _builtins.str
+    """Boot of that host: monotonic times of two boots do not compare. At most 64 characters; empty where not known."""
+    time_ns: _builtins.int
+    """When, CLOCK_MONOTONIC of that host. 0 or more. Absent: not known. A `clock_anchor` has both times."""
+    time_unix_ns: _builtins.int
+    """When, by the wall clock of that host. 0 or more; never subtract two of these. Absent: not known."""
+    event_count: _builtins.int
+    """How many of them, 0 to 2^62. Absent: the event is not a count."""
+    text: _builtins.str
+    """For people. At most 4096 characters."""
+    def __init__(
+        self,
+        *,
+        kind: _builtins.str = ...,
+        subject: _builtins.str = ...,
+        node: _builtins.str = ...,
+        boot_id: _builtins.str = ...,
+        time_ns: _builtins.int | None = ...,
+        time_unix_ns: _builtins.int | None = ...,
+        event_count: _builtins.int | None = ...,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_event_count", b"_event_count", "_time_ns", b"_time_ns", "_time_unix_ns", b"_time_unix_ns", "event_count", b"event_count", "time_ns", b"time_ns", "time_unix_ns", b"time_unix_ns"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_event_count", b"_event_count", "_time_ns", b"_time_ns", "_time_unix_ns", b"_time_unix_ns", "boot_id", b"boot_id", "event_count", b"event_count", "kind", b"kind", "node", b"node", "subject", b"subject", "text", b"text", "time_ns", b"time_ns", "time_unix_ns", b"time_unix_ns"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__event_count: _TypeAlias = _typing.Literal["event_count"]  # noqa: Y015
+    _WhichOneofArgType__event_count: _TypeAlias = _typing.Literal["_event_count", b"_event_count"]  # noqa: Y015
+    _WhichOneofReturnType__time_ns: _TypeAlias = _typing.Literal["time_ns"]  # noqa: Y015
+    _WhichOneofArgType__time_ns: _TypeAlias = _typing.Literal["_time_ns", b"_time_ns"]  # noqa: Y015
+    _WhichOneofReturnType__time_unix_ns: _TypeAlias = _typing.Literal["time_unix_ns"]  # noqa: Y015
+    _WhichOneofArgType__time_unix_ns: _TypeAlias = _typing.Literal["_time_unix_ns", b"_time_unix_ns"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__event_count) -> _WhichOneofReturnType__event_count | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__time_ns) -> _WhichOneofReturnType__time_ns | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__time_unix_ns) -> _WhichOneofReturnType__time_unix_ns | None: ...
+
+Global___Event: _TypeAlias = Event  # noqa: Y015

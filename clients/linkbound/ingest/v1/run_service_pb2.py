@@ -26,7 +26,7 @@ from linkbound.ingest.v1 import run_pb2 as linkbound_dot_ingest_dot_v1_dot_run__
 from linkbound.types.v1 import prediction_pb2 as linkbound_dot_types_dot_v1_dot_prediction__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%linkbound/ingest/v1/run_service.proto\x12\x13linkbound.ingest.v1\x1a\x1dlinkbound/ingest/v1/run.proto\x1a#linkbound/types/v1/prediction.proto\"\xf4\x01\n\x10\x43reateRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12\x0e\n\x06source\x18\x03 \x01(\t\x12\x45\n\x08settings\x18\x04 \x03(\x0b\x32\x33.linkbound.ingest.v1.CreateRunRequest.SettingsEntry\x12\x32\n\nprediction\x18\x05 \x01(\x0b\x32\x1e.linkbound.types.v1.Prediction\x1a/\n\rSettingsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\":\n\x11\x43reateRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.linkbound.ingest.v1.Run\"\x1c\n\rGetRunRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\"n\n\x0eGetRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.linkbound.ingest.v1.Run\x12\x35\n\nrow_counts\x18\x02 \x01(\x0b\x32!.linkbound.ingest.v1.RunRowCounts\"\xa0\x01\n\x0cRunRowCounts\x12\x1c\n\x14request_record_count\x18\x01 \x01(\x03\x12\x1e\n\x16metric_aggregate_count\x18\x02 \x01(\x03\x12\x1f\n\x17\x63ollective_result_count\x18\x03 \x01(\x03\x12\x1b\n\x13training_step_count\x18\x04 \x01(\x03\x12\x14\n\x0csample_count\x18\x05 \x01(\x03\"8\n\x0fListRunsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"S\n\x10ListRunsResponse\x12&\n\x04runs\x18\x01 \x03(\x0b\x32\x18.linkbound.ingest.v1.Run\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"U\n\x0eSealRunRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x1f\n\x12\x65xpected_row_count\x18\x02 \x01(\x03H\x00\x88\x01\x01\x42\x15\n\x13_expected_row_count\"8\n\x0fSealRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.linkbound.ingest.v1.Run\"\x1f\n\x10\x44\x65leteRunRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\"J\n\x11\x44\x65leteRunResponse\x12\x35\n\nrow_counts\x18\x01 \x01(\x0b\x32!.linkbound.ingest.v1.RunRowCounts2\xc6\x03\n\nRunService\x12Z\n\tCreateRun\x12%.linkbound.ingest.v1.CreateRunRequest\x1a&.linkbound.ingest.v1.CreateRunResponse\x12Q\n\x06GetRun\x12\".linkbound.ingest.v1.GetRunRequest\x1a#.linkbound.ingest.v1.GetRunResponse\x12W\n\x08ListRuns\x12$.linkbound.ingest.v1.ListRunsRequest\x1a%.linkbound.ingest.v1.ListRunsResponse\x12T\n\x07SealRun\x12#.linkbound.ingest.v1.SealRunRequest\x1a$.linkbound.ingest.v1.SealRunResponse\x12Z\n\tDeleteRun\x12%.linkbound.ingest.v1.DeleteRunRequest\x1a&.linkbound.ingest.v1.DeleteRunResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%linkbound/ingest/v1/run_service.proto\x12\x13linkbound.ingest.v1\x1a\x1dlinkbound/ingest/v1/run.proto\x1a#linkbound/types/v1/prediction.proto\"\xf4\x01\n\x10\x43reateRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12\x0e\n\x06source\x18\x03 \x01(\t\x12\x45\n\x08settings\x18\x04 \x03(\x0b\x32\x33.linkbound.ingest.v1.CreateRunRequest.SettingsEntry\x12\x32\n\nprediction\x18\x05 \x01(\x0b\x32\x1e.linkbound.types.v1.Prediction\x1a/\n\rSettingsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\":\n\x11\x43reateRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.linkbound.ingest.v1.Run\"\x1c\n\rGetRunRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\"n\n\x0eGetRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.linkbound.ingest.v1.Run\x12\x35\n\nrow_counts\x18\x02 \x01(\x0b\x32!.linkbound.ingest.v1.RunRowCounts\"\xe3\x01\n\x0cRunRowCounts\x12\x1c\n\x14request_record_count\x18\x01 \x01(\x03\x12\x1e\n\x16metric_aggregate_count\x18\x02 \x01(\x03\x12\x1f\n\x17\x63ollective_result_count\x18\x03 \x01(\x03\x12\x1b\n\x13training_step_count\x18\x04 \x01(\x03\x12\x14\n\x0csample_count\x18\x05 \x01(\x03\x12\x17\n\x0flink_test_count\x18\x06 \x01(\x03\x12\x13\n\x0b\x65vent_count\x18\x07 \x01(\x03\x12\x13\n\x0b\x63hunk_count\x18\x08 \x01(\x03\"8\n\x0fListRunsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"S\n\x10ListRunsResponse\x12&\n\x04runs\x18\x01 \x03(\x0b\x32\x18.linkbound.ingest.v1.Run\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"U\n\x0eSealRunRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x1f\n\x12\x65xpected_row_count\x18\x02 \x01(\x03H\x00\x88\x01\x01\x42\x15\n\x13_expected_row_count\"8\n\x0fSealRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.linkbound.ingest.v1.Run\"\x1f\n\x10\x44\x65leteRunRequest\x12\x0b\n\x03run\x18\x01 \x01(\t\"J\n\x11\x44\x65leteRunResponse\x12\x35\n\nrow_counts\x18\x01 \x01(\x0b\x32!.linkbound.ingest.v1.RunRowCounts\"7\n\x10WatchRunsRequest\x12\x16\n\x0estart_revision\x18\x01 \x01(\x03\x12\x0b\n\x03run\x18\x02 \x01(\t\"\xb3\x01\n\x11WatchRunsResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12%\n\x03run\x18\x02 \x01(\x0b\x32\x18.linkbound.ingest.v1.Run\x12\x35\n\nrow_counts\x18\x03 \x01(\x0b\x32!.linkbound.ingest.v1.RunRowCounts\x12.\n\x06\x63hange\x18\x04 \x01(\x0e\x32\x1e.linkbound.ingest.v1.RunChange*\x87\x01\n\tRunChange\x12\x1a\n\x16RUN_CHANGE_UNSPECIFIED\x10\x00\x12\x16\n\x12RUN_CHANGE_CREATED\x10\x01\x12\x17\n\x13RUN_CHANGE_APPENDED\x10\x02\x12\x15\n\x11RUN_CHANGE_SEALED\x10\x03\x12\x16\n\x12RUN_CHANGE_DELETED\x10\x04\x32\xa4\x04\n\nRunService\x12Z\n\tCreateRun\x12%.linkbound.ingest.v1.CreateRunRequest\x1a&.linkbound.ingest.v1.CreateRunResponse\x12Q\n\x06GetRun\x12\".linkbound.ingest.v1.GetRunRequest\x1a#.linkbound.ingest.v1.GetRunResponse\x12W\n\x08ListRuns\x12$.linkbound.ingest.v1.ListRunsRequest\x1a%.linkbound.ingest.v1.ListRunsResponse\x12T\n\x07SealRun\x12#.linkbound.ingest.v1.SealRunRequest\x1a$.linkbound.ingest.v1.SealRunResponse\x12Z\n\tDeleteRun\x12%.linkbound.ingest.v1.DeleteRunRequest\x1a&.linkbound.ingest.v1.DeleteRunResponse\x12\\\n\tWatchRuns\x12%.linkbound.ingest.v1.WatchRunsRequest\x1a&.linkbound.ingest.v1.WatchRunsResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,6 +35,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_CREATERUNREQUEST_SETTINGSENTRY']._loaded_options = None
   _globals['_CREATERUNREQUEST_SETTINGSENTRY']._serialized_options = b'8\001'
+  _globals['_RUNCHANGE']._serialized_start=1446
+  _globals['_RUNCHANGE']._serialized_end=1581
   _globals['_CREATERUNREQUEST']._serialized_start=131
   _globals['_CREATERUNREQUEST']._serialized_end=375
   _globals['_CREATERUNREQUEST_SETTINGSENTRY']._serialized_start=328
@@ -46,19 +48,23 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETRUNRESPONSE']._serialized_start=467
   _globals['_GETRUNRESPONSE']._serialized_end=577
   _globals['_RUNROWCOUNTS']._serialized_start=580
-  _globals['_RUNROWCOUNTS']._serialized_end=740
-  _globals['_LISTRUNSREQUEST']._serialized_start=742
-  _globals['_LISTRUNSREQUEST']._serialized_end=798
-  _globals['_LISTRUNSRESPONSE']._serialized_start=800
-  _globals['_LISTRUNSRESPONSE']._serialized_end=883
-  _globals['_SEALRUNREQUEST']._serialized_start=885
-  _globals['_SEALRUNREQUEST']._serialized_end=970
-  _globals['_SEALRUNRESPONSE']._serialized_start=972
-  _globals['_SEALRUNRESPONSE']._serialized_end=1028
-  _globals['_DELETERUNREQUEST']._serialized_start=1030
-  _globals['_DELETERUNREQUEST']._serialized_end=1061
-  _globals['_DELETERUNRESPONSE']._serialized_start=1063
-  _globals['_DELETERUNRESPONSE']._serialized_end=1137
-  _globals['_RUNSERVICE']._serialized_start=1140
-  _globals['_RUNSERVICE']._serialized_end=1594
+  _globals['_RUNROWCOUNTS']._serialized_end=807
+  _globals['_LISTRUNSREQUEST']._serialized_start=809
+  _globals['_LISTRUNSREQUEST']._serialized_end=865
+  _globals['_LISTRUNSRESPONSE']._serialized_start=867
+  _globals['_LISTRUNSRESPONSE']._serialized_end=950
+  _globals['_SEALRUNREQUEST']._serialized_start=952
+  _globals['_SEALRUNREQUEST']._serialized_end=1037
+  _globals['_SEALRUNRESPONSE']._serialized_start=1039
+  _globals['_SEALRUNRESPONSE']._serialized_end=1095
+  _globals['_DELETERUNREQUEST']._serialized_start=1097
+  _globals['_DELETERUNREQUEST']._serialized_end=1128
+  _globals['_DELETERUNRESPONSE']._serialized_start=1130
+  _globals['_DELETERUNRESPONSE']._serialized_end=1204
+  _globals['_WATCHRUNSREQUEST']._serialized_start=1206
+  _globals['_WATCHRUNSREQUEST']._serialized_end=1261
+  _globals['_WATCHRUNSRESPONSE']._serialized_start=1264
+  _globals['_WATCHRUNSRESPONSE']._serialized_end=1443
+  _globals['_RUNSERVICE']._serialized_start=1584
+  _globals['_RUNSERVICE']._serialized_end=2132
 # @@protoc_insertion_point(module_scope)

@@ -7,6 +7,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from linkbound.ingest.v1 import run_pb2 as _run_pb2
 from linkbound.types.v1 import prediction_pb2 as _prediction_pb2
 import builtins as _builtins
@@ -19,6 +20,38 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _RunChange:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _RunChangeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RunChange.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    RUN_CHANGE_UNSPECIFIED: _RunChange.ValueType  # 0
+    """Nothing."""
+    RUN_CHANGE_CREATED: _RunChange.ValueType  # 1
+    """It is there: created, or told for the first time of this watch."""
+    RUN_CHANGE_APPENDED: _RunChange.ValueType  # 2
+    """Rows were appended."""
+    RUN_CHANGE_SEALED: _RunChange.ValueType  # 3
+    """It was sealed."""
+    RUN_CHANGE_DELETED: _RunChange.ValueType  # 4
+    """It was deleted."""
+
+class RunChange(_RunChange, metaclass=_RunChangeEnumTypeWrapper):
+    """What happened to a run. Values may be added."""
+
+RUN_CHANGE_UNSPECIFIED: RunChange.ValueType  # 0
+"""Nothing."""
+RUN_CHANGE_CREATED: RunChange.ValueType  # 1
+"""It is there: created, or told for the first time of this watch."""
+RUN_CHANGE_APPENDED: RunChange.ValueType  # 2
+"""Rows were appended."""
+RUN_CHANGE_SEALED: RunChange.ValueType  # 3
+"""It was sealed."""
+RUN_CHANGE_DELETED: RunChange.ValueType  # 4
+"""It was deleted."""
+Global___RunChange: _TypeAlias = RunChange  # noqa: Y015
 
 @_typing.final
 class CreateRunRequest(_message.Message):
@@ -169,6 +202,9 @@ class RunRowCounts(_message.Message):
     COLLECTIVE_RESULT_COUNT_FIELD_NUMBER: _builtins.int
     TRAINING_STEP_COUNT_FIELD_NUMBER: _builtins.int
     SAMPLE_COUNT_FIELD_NUMBER: _builtins.int
+    LINK_TEST_COUNT_FIELD_NUMBER: _builtins.int
+    EVENT_COUNT_FIELD_NUMBER: _builtins.int
+    CHUNK_COUNT_FIELD_NUMBER: _builtins.int
     request_record_count: _builtins.int
     """Request records."""
     metric_aggregate_count: _builtins.int
@@ -179,6 +215,12 @@ class RunRowCounts(_message.Message):
     """Training steps."""
     sample_count: _builtins.int
     """Counter samples."""
+    link_test_count: _builtins.int
+    """Tests of links."""
+    event_count: _builtins.int
+    """Events."""
+    chunk_count: _builtins.int
+    """Chunks of tokens. They belong to request records and are no rows of their own in `expected_row_count`."""
     def __init__(
         self,
         *,
@@ -187,10 +229,13 @@ class RunRowCounts(_message.Message):
         collective_result_count: _builtins.int = ...,
         training_step_count: _builtins.int = ...,
         sample_count: _builtins.int = ...,
+        link_test_count: _builtins.int = ...,
+        event_count: _builtins.int = ...,
+        chunk_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collective_result_count", b"collective_result_count", "metric_aggregate_count", b"metric_aggregate_count", "request_record_count", b"request_record_count", "sample_count", b"sample_count", "training_step_count", b"training_step_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_count", b"chunk_count", "collective_result_count", b"collective_result_count", "event_count", b"event_count", "link_test_count", b"link_test_count", "metric_aggregate_count", b"metric_aggregate_count", "request_record_count", b"request_record_count", "sample_count", b"sample_count", "training_step_count", b"training_step_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -347,3 +392,69 @@ class DeleteRunResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DeleteRunResponse: _TypeAlias = DeleteRunResponse  # noqa: Y015
+
+@_typing.final
+class WatchRunsRequest(_message.Message):
+    """Asks for `WatchRuns`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    START_REVISION_FIELD_NUMBER: _builtins.int
+    RUN_FIELD_NUMBER: _builtins.int
+    start_revision: _builtins.int
+    """First revision to tell, 0 or more: one more than the last that is known. 0: every run as it is now, then changes."""
+    run: _builtins.str
+    """`runs/{run}` to watch one run alone, the bare id is accepted; empty: all."""
+    def __init__(
+        self,
+        *,
+        start_revision: _builtins.int = ...,
+        run: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["run", b"run", "start_revision", b"start_revision"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchRunsRequest: _TypeAlias = WatchRunsRequest  # noqa: Y015
+
+@_typing.final
+class WatchRunsResponse(_message.Message):
+    """One answer of `WatchRuns`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REVISION_FIELD_NUMBER: _builtins.int
+    RUN_FIELD_NUMBER: _builtins.int
+    ROW_COUNTS_FIELD_NUMBER: _builtins.int
+    CHANGE_FIELD_NUMBER: _builtins.int
+    revision: _builtins.int
+    """Revision up to which everything is told."""
+    change: Global___RunChange.ValueType
+    """What happened last."""
+    @_builtins.property
+    def run(self) -> _run_pb2.Run:
+        """The run as it is now, without its prediction. Absent: nothing changed, and a watch that breaks may go on behind
+        `revision`. Of a deleted run only `name` is set.
+        """
+
+    @_builtins.property
+    def row_counts(self) -> Global___RunRowCounts:
+        """What is stored for the run; absent without a run."""
+
+    def __init__(
+        self,
+        *,
+        revision: _builtins.int = ...,
+        run: _run_pb2.Run | None = ...,
+        row_counts: Global___RunRowCounts | None = ...,
+        change: Global___RunChange.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["row_counts", b"row_counts", "run", b"run"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["change", b"change", "revision", b"revision", "row_counts", b"row_counts", "run", b"run"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchRunsResponse: _TypeAlias = WatchRunsResponse  # noqa: Y015

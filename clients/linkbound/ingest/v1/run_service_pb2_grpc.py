@@ -60,6 +60,11 @@ class RunServiceStub(object):
                 request_serializer=linkbound_dot_ingest_dot_v1_dot_run__service__pb2.DeleteRunRequest.SerializeToString,
                 response_deserializer=linkbound_dot_ingest_dot_v1_dot_run__service__pb2.DeleteRunResponse.FromString,
                 _registered_method=True)
+        self.WatchRuns = channel.unary_stream(
+                '/linkbound.ingest.v1.RunService/WatchRuns',
+                request_serializer=linkbound_dot_ingest_dot_v1_dot_run__service__pb2.WatchRunsRequest.SerializeToString,
+                response_deserializer=linkbound_dot_ingest_dot_v1_dot_run__service__pb2.WatchRunsResponse.FromString,
+                _registered_method=True)
 
 
 class RunServiceServicer(object):
@@ -89,8 +94,10 @@ class RunServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def SealRun(self, request, context):
-        """Ends a run: nothing can be appended afterwards. Repeating it is fine. Errors: INVALID_ARGUMENT, NOT_FOUND,
-        FAILED_PRECONDITION (ROW_COUNT_MISMATCH), UNAVAILABLE.
+        """Ends a run: nothing can be appended afterwards. What it holds goes to sorted Parquet files beside the store, is read
+        back and compared, and then leaves the store; the run can be read as before. Repeating it is fine. Errors:
+        INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (ROW_COUNT_MISMATCH; SEAL_FAILED where its files cannot be written),
+        RESOURCE_EXHAUSTED (DISK_FULL), UNAVAILABLE. After each of them the run is open as before.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -98,6 +105,16 @@ class RunServiceServicer(object):
 
     def DeleteRun(self, request, context):
         """Deletes a run with everything in it. Errors: INVALID_ARGUMENT, NOT_FOUND, UNAVAILABLE.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WatchRuns(self, request, context):
+        """Tells of runs as they are created, appended to, sealed and deleted, from a revision on, until the client ends it.
+        Revisions rise with every change, and outlive restarts. A run that changes often is told at most once a second.
+        Errors: INVALID_ARGUMENT, OUT_OF_RANGE (REVISION_COMPACTED, with `oldestRevision`), UNAVAILABLE at shutdown: ask
+        again from the last revision.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -130,6 +147,11 @@ def add_RunServiceServicer_to_server(servicer, server):
                     servicer.DeleteRun,
                     request_deserializer=linkbound_dot_ingest_dot_v1_dot_run__service__pb2.DeleteRunRequest.FromString,
                     response_serializer=linkbound_dot_ingest_dot_v1_dot_run__service__pb2.DeleteRunResponse.SerializeToString,
+            ),
+            'WatchRuns': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchRuns,
+                    request_deserializer=linkbound_dot_ingest_dot_v1_dot_run__service__pb2.WatchRunsRequest.FromString,
+                    response_serializer=linkbound_dot_ingest_dot_v1_dot_run__service__pb2.WatchRunsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -268,6 +290,33 @@ class RunService(object):
             '/linkbound.ingest.v1.RunService/DeleteRun',
             linkbound_dot_ingest_dot_v1_dot_run__service__pb2.DeleteRunRequest.SerializeToString,
             linkbound_dot_ingest_dot_v1_dot_run__service__pb2.DeleteRunResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchRuns(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/linkbound.ingest.v1.RunService/WatchRuns',
+            linkbound_dot_ingest_dot_v1_dot_run__service__pb2.WatchRunsRequest.SerializeToString,
+            linkbound_dot_ingest_dot_v1_dot_run__service__pb2.WatchRunsResponse.FromString,
             options,
             channel_credentials,
             insecure,

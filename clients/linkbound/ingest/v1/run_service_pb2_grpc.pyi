@@ -42,11 +42,19 @@ class RunServiceStub:
     ListRuns: _grpc.UnaryUnaryMultiCallable[_run_service_pb2.ListRunsRequest, _run_service_pb2.ListRunsResponse]
     """Lists the runs, newest first. Errors: INVALID_ARGUMENT."""
     SealRun: _grpc.UnaryUnaryMultiCallable[_run_service_pb2.SealRunRequest, _run_service_pb2.SealRunResponse]
-    """Ends a run: nothing can be appended afterwards. Repeating it is fine. Errors: INVALID_ARGUMENT, NOT_FOUND,
-    FAILED_PRECONDITION (ROW_COUNT_MISMATCH), UNAVAILABLE.
+    """Ends a run: nothing can be appended afterwards. What it holds goes to sorted Parquet files beside the store, is read
+    back and compared, and then leaves the store; the run can be read as before. Repeating it is fine. Errors:
+    INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (ROW_COUNT_MISMATCH; SEAL_FAILED where its files cannot be written),
+    RESOURCE_EXHAUSTED (DISK_FULL), UNAVAILABLE. After each of them the run is open as before.
     """
     DeleteRun: _grpc.UnaryUnaryMultiCallable[_run_service_pb2.DeleteRunRequest, _run_service_pb2.DeleteRunResponse]
     """Deletes a run with everything in it. Errors: INVALID_ARGUMENT, NOT_FOUND, UNAVAILABLE."""
+    WatchRuns: _grpc.UnaryStreamMultiCallable[_run_service_pb2.WatchRunsRequest, _run_service_pb2.WatchRunsResponse]
+    """Tells of runs as they are created, appended to, sealed and deleted, from a revision on, until the client ends it.
+    Revisions rise with every change, and outlive restarts. A run that changes often is told at most once a second.
+    Errors: INVALID_ARGUMENT, OUT_OF_RANGE (REVISION_COMPACTED, with `oldestRevision`), UNAVAILABLE at shutdown: ask
+    again from the last revision.
+    """
 
 @_typing.type_check_only
 class RunServiceAsyncStub(RunServiceStub):
@@ -62,11 +70,19 @@ class RunServiceAsyncStub(RunServiceStub):
     ListRuns: _aio.UnaryUnaryMultiCallable[_run_service_pb2.ListRunsRequest, _run_service_pb2.ListRunsResponse]  # type: ignore[assignment]
     """Lists the runs, newest first. Errors: INVALID_ARGUMENT."""
     SealRun: _aio.UnaryUnaryMultiCallable[_run_service_pb2.SealRunRequest, _run_service_pb2.SealRunResponse]  # type: ignore[assignment]
-    """Ends a run: nothing can be appended afterwards. Repeating it is fine. Errors: INVALID_ARGUMENT, NOT_FOUND,
-    FAILED_PRECONDITION (ROW_COUNT_MISMATCH), UNAVAILABLE.
+    """Ends a run: nothing can be appended afterwards. What it holds goes to sorted Parquet files beside the store, is read
+    back and compared, and then leaves the store; the run can be read as before. Repeating it is fine. Errors:
+    INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (ROW_COUNT_MISMATCH; SEAL_FAILED where its files cannot be written),
+    RESOURCE_EXHAUSTED (DISK_FULL), UNAVAILABLE. After each of them the run is open as before.
     """
     DeleteRun: _aio.UnaryUnaryMultiCallable[_run_service_pb2.DeleteRunRequest, _run_service_pb2.DeleteRunResponse]  # type: ignore[assignment]
     """Deletes a run with everything in it. Errors: INVALID_ARGUMENT, NOT_FOUND, UNAVAILABLE."""
+    WatchRuns: _aio.UnaryStreamMultiCallable[_run_service_pb2.WatchRunsRequest, _run_service_pb2.WatchRunsResponse]  # type: ignore[assignment]
+    """Tells of runs as they are created, appended to, sealed and deleted, from a revision on, until the client ends it.
+    Revisions rise with every change, and outlive restarts. A run that changes often is told at most once a second.
+    Errors: INVALID_ARGUMENT, OUT_OF_RANGE (REVISION_COMPACTED, with `oldestRevision`), UNAVAILABLE at shutdown: ask
+    again from the last revision.
+    """
 
 class RunServiceServicer(metaclass=_abc_1.ABCMeta):
     """Runs and their life."""
@@ -103,8 +119,10 @@ class RunServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _run_service_pb2.SealRunRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_run_service_pb2.SealRunResponse, _abc.Awaitable[_run_service_pb2.SealRunResponse]]:
-        """Ends a run: nothing can be appended afterwards. Repeating it is fine. Errors: INVALID_ARGUMENT, NOT_FOUND,
-        FAILED_PRECONDITION (ROW_COUNT_MISMATCH), UNAVAILABLE.
+        """Ends a run: nothing can be appended afterwards. What it holds goes to sorted Parquet files beside the store, is read
+        back and compared, and then leaves the store; the run can be read as before. Repeating it is fine. Errors:
+        INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION (ROW_COUNT_MISMATCH; SEAL_FAILED where its files cannot be written),
+        RESOURCE_EXHAUSTED (DISK_FULL), UNAVAILABLE. After each of them the run is open as before.
         """
 
     @_abc_1.abstractmethod
@@ -114,5 +132,17 @@ class RunServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_run_service_pb2.DeleteRunResponse, _abc.Awaitable[_run_service_pb2.DeleteRunResponse]]:
         """Deletes a run with everything in it. Errors: INVALID_ARGUMENT, NOT_FOUND, UNAVAILABLE."""
+
+    @_abc_1.abstractmethod
+    def WatchRuns(
+        self,
+        request: _run_service_pb2.WatchRunsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_run_service_pb2.WatchRunsResponse], _abc.AsyncIterator[_run_service_pb2.WatchRunsResponse]]:
+        """Tells of runs as they are created, appended to, sealed and deleted, from a revision on, until the client ends it.
+        Revisions rise with every change, and outlive restarts. A run that changes often is told at most once a second.
+        Errors: INVALID_ARGUMENT, OUT_OF_RANGE (REVISION_COMPACTED, with `oldestRevision`), UNAVAILABLE at shutdown: ask
+        again from the last revision.
+        """
 
 def add_RunServiceServicer_to_server(servicer: RunServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!linkbound/ingest/v1/samples.proto\x12\x13linkbound.ingest.v1\"\x89\x01\n\x10SeriesDescriptor\x12\x0e\n\x06metric\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x0e\n\x06\x64\x65vice\x18\x03 \x01(\t\x12\x0c\n\x04port\x18\x04 \x01(\x05\x12\x12\n\nunit_bytes\x18\x05 \x01(\x05\x12\x14\n\x0c\x63ounter_bits\x18\x06 \x01(\x05\x12\x0f\n\x07\x62oot_id\x18\x07 \x01(\t\"m\n\rSampleColumns\x12\x14\n\x0cseries_index\x18\x01 \x01(\x05\x12\x16\n\x0etime_ns_deltas\x18\x02 \x03(\x12\x12\x14\n\x0cvalue_deltas\x18\x03 \x03(\x12\x12\x18\n\x10read_duration_ns\x18\x04 \x03(\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!linkbound/ingest/v1/samples.proto\x12\x13linkbound.ingest.v1\"\xa0\x01\n\x10SeriesDescriptor\x12\x0e\n\x06metric\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x0e\n\x06\x64\x65vice\x18\x03 \x01(\t\x12\x0c\n\x04port\x18\x04 \x01(\x05\x12\x12\n\nunit_bytes\x18\x05 \x01(\x05\x12\x14\n\x0c\x63ounter_bits\x18\x06 \x01(\x05\x12\x0f\n\x07\x62oot_id\x18\x07 \x01(\t\x12\x15\n\rphysical_port\x18\x08 \x01(\t\"m\n\rSampleColumns\x12\x14\n\x0cseries_index\x18\x01 \x01(\x05\x12\x16\n\x0etime_ns_deltas\x18\x02 \x03(\x12\x12\x14\n\x0cvalue_deltas\x18\x03 \x03(\x12\x12\x18\n\x10read_duration_ns\x18\x04 \x03(\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,7 +32,7 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'linkbound.ingest.v1.samples
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_SERIESDESCRIPTOR']._serialized_start=59
-  _globals['_SERIESDESCRIPTOR']._serialized_end=196
-  _globals['_SAMPLECOLUMNS']._serialized_start=198
-  _globals['_SAMPLECOLUMNS']._serialized_end=307
+  _globals['_SERIESDESCRIPTOR']._serialized_end=219
+  _globals['_SAMPLECOLUMNS']._serialized_start=221
+  _globals['_SAMPLECOLUMNS']._serialized_end=330
 # @@protoc_insertion_point(module_scope)

@@ -31,6 +31,7 @@ class SeriesDescriptor(_message.Message):
     UNIT_BYTES_FIELD_NUMBER: _builtins.int
     COUNTER_BITS_FIELD_NUMBER: _builtins.int
     BOOT_ID_FIELD_NUMBER: _builtins.int
+    PHYSICAL_PORT_FIELD_NUMBER: _builtins.int
     metric: _builtins.str
     """What is read, as the system names it: `port_xmit_data`. 1 to 128 characters."""
     node: _builtins.str
@@ -47,6 +48,10 @@ class SeriesDescriptor(_message.Message):
     """Boot of the host, as `/proc/sys/kernel/random/boot_id` gives it: monotonic times of two boots do not compare. At
     most 64 characters; empty where it is not known.
     """
+    physical_port: _builtins.str
+    """Physical port that several functions share, as people name it: functions of one port have the same name within a
+    node. At most 128 characters; empty: the device and its port are one.
+    """
     def __init__(
         self,
         *,
@@ -57,10 +62,11 @@ class SeriesDescriptor(_message.Message):
         unit_bytes: _builtins.int = ...,
         counter_bits: _builtins.int = ...,
         boot_id: _builtins.str = ...,
+        physical_port: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["boot_id", b"boot_id", "counter_bits", b"counter_bits", "device", b"device", "metric", b"metric", "node", b"node", "port", b"port", "unit_bytes", b"unit_bytes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["boot_id", b"boot_id", "counter_bits", b"counter_bits", "device", b"device", "metric", b"metric", "node", b"node", "physical_port", b"physical_port", "port", b"port", "unit_bytes", b"unit_bytes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -90,7 +96,7 @@ class SampleColumns(_message.Message):
 
     @_builtins.property
     def read_duration_ns(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """How long each read took, as plain values. Empty: not known."""
+        """How long each read took, as plain values; -2^63 where it is not known. Empty: none is known."""
 
     def __init__(
         self,

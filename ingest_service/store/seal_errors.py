@@ -1,0 +1,61 @@
+"""Why a run could not be sealed, and why a sealed one cannot be read."""
+
+from __future__ import annotations
+
+import errno
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import duckdb
+
+from ingest_service.store.sealed_folder import SealedFolder
+from linkbound.domain.errors import Error, FailedPreconditionError, ResourceExhaustedError
+
+RUN_UNREADABLE = "RUN_UNREADABLE"
+"""Reason of the error of a read that met a missing or damaged file."""
+
+_FULL_DISK_NUMBERS = frozenset({errno.ENOSPC, errno.EDQUOT})
+_FULL_DISK_TEXTS = ("No space left on device", "Disk quota exceeded")
+
+
+def seal_error(run_id: str, error: duckdb.Error | OSError) -> Error:
+    """The error of a sealing whose files could not be written or read back: DISK_FULL or SEAL_FAILED."""
+    if getattr(error, "errno", None) in _FULL_DISK_NUMBERS or any(text in str(error) for text in _FULL_DISK_TEXTS):
+        return ResourceExhaustedError(
+            f"run {run_id} stays open: the disk is full: {first_line(error)}",
+            reason="DISK_FULL",
+            metadata={"run": run_id},
+        )
+    return FailedPreconditionError(
+        f"run {run_id} stays open: its files cannot be written: {first_line(error)}",
+        reason="SEAL_FAILED",
+        metadata={"run": run_id},
+    )
+
+
+def unreadable_run(run_id: str, path: Path, why: str) -> FailedPreconditionError:
+    """The error of a read of a sealed run whose file is missing or damaged."""
+    return FailedPreconditionError(
+        f"run {run_id} cannot be read: {path} {why}; bring it back from a copy, or delete the run",
+        reason=RUN_UNREADABLE,
+        metadata={"run": run_id, "path": str(path)},
+    )
+
+
+def sealed_file_error(error: duckdb.Error, folder: SealedFolder) -> FailedPreconditionError | None:
+    """The error of a read that met a missing or damaged file of a sealed run; None where `error` is about else.
+
+    It is the affair of that run alone: the store is as well as before.
+    """
+    if isinstance(error, duckdb.FatalException | duckdb.InternalException):
+        return None
+    found = re.search(rf"{re.escape(str(folder.run_path('')))}(?P<run>[^/]+)/[^\s'\"]*", str(error))
+    if found is None:
+        return None
+    return unreadable_run(unquote(found["run"]), Path(found[0]), f"cannot be read: {first_line(error)}")
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, without the statement that DuckDB shows below."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
