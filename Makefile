@@ -20,6 +20,8 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-header --no-annotate $(UPGRADE)
 # The tests of a file stay together: they share servers.
 ON_EVERY_CORE := -n auto --dist loadfile
+# They end processes, and take minutes.
+FAULTS := tests/faults tests/integration/sealing/test_seal_kills.py
 export PYTHON
 
 .DEFAULT_GOAL := help
@@ -33,10 +35,10 @@ demo: venv ## both services, the study's records, predicted beside measured; wri
 	@$(BIN)/linkbound demo --out $(OUT)
 
 test: venv ## run every test but those of `make faults`, on every core
-	@$(BIN)/pytest $(ON_EVERY_CORE) --ignore tests/faults
+	@$(BIN)/pytest $(ON_EVERY_CORE) $(addprefix --ignore=,$(FAULTS))
 
 faults: venv ## kill services and agents, lose logs, fill disks; FAULT_KILLS=N kills in each test
-	@$(BIN)/pytest -q tests/faults
+	@$(BIN)/pytest -q $(FAULTS)
 
 check: lint types imports protos-check docker-check docs-check ## format, lint, types, imports, protos, Dockerfiles, docs
 
