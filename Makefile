@@ -18,11 +18,15 @@ PROTOS_PYTHON := .venv-protos/bin/python
 DOCKERFILES := $(wildcard docker/*.Dockerfile)
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate $(UPGRADE)
-# The tests of a file stay together: they share servers.
-ON_EVERY_CORE := -n auto --dist loadfile
+# The tests of a file stay together: they share servers. Some wait for processes and clocks, so there is one worker more
+# than there are cores.
+ON_EVERY_CORE := -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist loadfile
 # They end processes, and take minutes.
 FAULTS := tests/faults tests/integration/sealing/test_seal_kills.py
 export PYTHON
+
+# Whatever the shell says: tests start the command a few hundred times, and each would compile all of it anew.
+test faults test-lake: export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test faults bench fuzz check format lint types imports protos protos-check release docker-check \

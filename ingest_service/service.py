@@ -39,7 +39,7 @@ from ingest_service.store.transactions import transaction
 from ingest_service.store.writer import Writer
 from ingest_service.stream_session import PreparedAppend, RefusedBatch, StreamSession
 from linkbound.domain.paging import Page, PageRequest
-from linkbound.domain.records import AppendRequest, ListRequestRecordsRequest, RequestRecord
+from linkbound.domain.records import AppendOutcome, AppendRequest, ListRequestRecordsRequest, RequestRecord
 from linkbound.domain.run import CreateRunRequest, Run, RunDetails, RunRequest, RunRowCounts, SealRunRequest
 from linkbound.domain.run_comparison import RunComparison
 from linkbound.domain.run_watch import WatchRunsRequest
@@ -101,7 +101,7 @@ class Ingest:
         `on_step` is told of each step of a sealing or deletion, on the thread that takes it.
 
         Raises UnavailableError (STORE_LOCKED, with the `pid` of the process that holds it), FailedPreconditionError
-        (STORE_UNREADABLE, SCHEMA_NEWER) and ResourceExhaustedError (DISK_FULL).
+        (STORE_UNREADABLE, STORE_LOG_DAMAGED, SCHEMA_NEWER) and ResourceExhaustedError (DISK_FULL).
         """
         root = open_database(settings, clock)
         try:
@@ -185,8 +185,10 @@ class Ingest:
         """Deletes the sealed runs that the settings keep no longer, and returns their ids; it happens by itself too."""
         return self._archive.remove_expired()
 
-    def append(self, request: AppendRequest) -> Future[int]:
+    def append(self, request: AppendRequest) -> Future[AppendOutcome]:
         """Queues records; the future resolves after their COMMIT to their number, below which all are stored too.
+
+        The writer keeps them until they are checkpointed as well.
 
         Raises ResourceExhaustedError (QUEUE_FULL, nothing is queued). The future raises OutOfRangeError (SEQUENCE_GAP),
         AbortedError (WRITER_CONFLICT), FailedPreconditionError (RUN_SEALED, WRITER_KIND_MISMATCH), NotFoundError
@@ -209,7 +211,7 @@ class Ingest:
             AppendRows(append=append, rows=tuple(rows), row_count=records.num_rows),
             sum(stored.rows.nbytes for stored in rows),
         )
-        return _committed_sequence_number(outcome)
+        return _append_outcome(outcome)
 
     def open_stream(self, request: OpenStreamRequest) -> StreamSession:
         """Opens a sample stream, which goes on behind everything that its writer submitted before.
@@ -314,17 +316,23 @@ class Ingest:
         return RunWatch(request, self._reader.reading, self._archive.located, self._changes)
 
 
-def _committed_sequence_number(outcome: Future[BatchOutcome]) -> Future[int]:
-    """The number in an outcome, as a future that cannot be cancelled either."""
-    number: Future[int] = Future()
-    number.set_running_or_notify_cancel()
+def _append_outcome(outcome: Future[BatchOutcome]) -> Future[AppendOutcome]:
+    """What an outcome says of records, as a future that cannot be cancelled either."""
+    numbers: Future[AppendOutcome] = Future()
+    numbers.set_running_or_notify_cancel()
 
     def pass_on(done: Future[BatchOutcome]) -> None:
         error = done.exception()
         if error is not None:
-            number.set_exception(error)
-        else:
-            number.set_result(done.result().committed_sequence_number)
+            numbers.set_exception(error)
+            return
+        result = done.result()
+        numbers.set_result(
+            AppendOutcome(
+                committed_sequence_number=result.committed_sequence_number,
+                checkpointed_sequence_number=result.checkpointed_sequence_number,
+            )
+        )
 
     outcome.add_done_callback(pass_on)
-    return number
+    return numbers

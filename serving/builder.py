@@ -61,6 +61,8 @@ def server_options(settings: ServerSettings) -> list[tuple[str, int]]:
         ("grpc.max_send_message_length", settings.max_message_bytes),
         ("grpc.keepalive_time_ms", round(settings.keepalive_seconds * _MS_PER_SECOND)),
         ("grpc.keepalive_timeout_ms", round(settings.keepalive_timeout_seconds * _MS_PER_SECOND)),
+        # A caller whose machine has gone leaves its connection behind, also where no call runs.
+        ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.min_ping_interval_without_data_ms", _MIN_CLIENT_PING_INTERVAL_MS),
         # A port belongs to one process, unless it is told otherwise: two that shared one would each get a part of the
         # calls.

@@ -148,6 +148,7 @@ ERROR_TABLE = (
             Situation("something is to be kept in the catalogue, and it cannot be written to", "CATALOG_READ_ONLY"),
             Situation("a file of the catalogue is broken", "CATALOG_UNREADABLE"),
             Situation("at start: the file is not a store, or is damaged", "STORE_UNREADABLE"),
+            Situation("at start: the log of the store is damaged", "STORE_LOG_DAMAGED"),
             Situation("at start: the store was written by a newer version", "SCHEMA_NEWER"),
             Situation("the snapshot to be read was written by an older version", "SCHEMA_OLDER"),
         ),

@@ -6,6 +6,7 @@ differ, so nothing is timed.
 
 from __future__ import annotations
 
+import gc
 import os
 
 import pytest
@@ -18,6 +19,12 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 # CI tries the same examples each time, so that a change is judged by itself; other runs search on.
 settings.register_profile("repeatable", parent=settings.get_profile("untimed"), derandomize=True)
 settings.load_profile("repeatable" if os.environ.get("CI") else "untimed")
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: the garbage collector need not look at it time and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from linkbound.domain.prediction import Baseline, PredictedValue, Prediction, TransferModel
     from linkbound.domain.prefill import PrefillEstimate, PrefillRequest
     from linkbound.domain.records import (
+        AppendOutcome,
         CollectiveResult,
         Event,
         LinkTest,
@@ -120,6 +121,7 @@ __all__ = [
     "UNSET",
     "AbortedError",
     "AlreadyExistsError",
+    "AppendOutcome",
     "AsyncEstimatorClient",
     "AsyncIngestClient",
     "AsyncRecordBatchReader",
@@ -272,6 +274,7 @@ _MODULES = {
     "UNSET": "client",
     "AbortedError": "domain.errors",
     "AlreadyExistsError": "domain.errors",
+    "AppendOutcome": "domain.records",
     "AsyncEstimatorClient": "client",
     "AsyncIngestClient": "client",
     "AsyncRecordBatchReader": "client.sql_rows",

@@ -13,8 +13,9 @@ transaction ended, and after a restart gives it the progress that the ledger hol
     forget(run_id)               the run changed by other means; recover it before the next decision
     remove(run_id)               the run is gone, and with it what is known of its streams
 
-A writer keeps what is not checkpointed, and says at the opening of a stream what it still has. So the end of a log that
-was lost, whatever had been acknowledged of it, is sent again.
+A writer keeps what is not checkpointed. By streams it says at the opening what it still has; by other appends it hears
+of a loss by the gap that its next number leaves. So the end of a log that was lost, whatever had been acknowledged of
+it, is sent again.
 
 A machine belongs to one thread, the one that commits.
 """
@@ -259,7 +260,7 @@ class AppendMachine:
         if run.sealed:
             return Refuse(run_sealed(append.run_id))
         if number > writer.expected:
-            return Refuse(sequence_gap(append.writer_id, number, writer.expected))
+            return Refuse(sequence_gap(append.writer_id, number, writer.expected, writer.checkpointed))
         if not writer.pending_digests:
             run.writers[append.writer_id] = writer
             writer.pending_kind = append.kind

@@ -41,8 +41,8 @@ def kind_mismatch(writer_id: str, kind: str, asked_kind: str) -> FailedPrecondit
     )
 
 
-def sequence_gap(writer_id: str, sequence_number: int, expected: int) -> OutOfRangeError:
-    """The number is too far ahead of the `expected` one."""
+def sequence_gap(writer_id: str, sequence_number: int, expected: int, checkpointed: int) -> OutOfRangeError:
+    """The number is too far ahead of the `expected` one; what is `checkpointed` the writer need not keep."""
     return OutOfRangeError(
         f"number {sequence_number} of writer {writer_id} is too far ahead, {expected} comes next",
         reason="SEQUENCE_GAP",
@@ -50,6 +50,7 @@ def sequence_gap(writer_id: str, sequence_number: int, expected: int) -> OutOfRa
             "writer": writer_id,
             "sequenceNumber": str(sequence_number),
             "expectedSequenceNumber": str(expected),
+            "checkpointedSequenceNumber": str(checkpointed),
         },
     )
 

@@ -14,8 +14,20 @@ from attrs import define, field
 
 from linkbound.domain.errors import InvalidArgumentError, Violation
 
-LARGEST_BRACKET_DEPTH = 50
+LARGEST_BRACKET_DEPTH = 30
 """Brackets within brackets; the parser of DuckDB 2.0 needs gigabytes for thousands."""
+
+LARGEST_QUERY_DEPTH = 10
+"""Queries within queries. Where each refers to the one around it, the time of planning doubles with each."""
+
+LARGEST_ARROW_COUNT = 12
+"""Arrows and lambdas. Within each other they double time and memory of planning: 40 take gigabytes."""
+
+LARGEST_STAR_COUNT = 24
+"""Stars for all columns. Each may multiply the columns of a query within, and planning takes their square."""
+
+LARGEST_SUMMARY_COUNT = 2
+"""SUMMARIZE, each of which makes many columns of one."""
 
 LARGEST_OPERATOR_LENGTH = 8
 """Characters of one operator; DuckDB has none of more than four."""
@@ -49,6 +61,11 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_QUERY_WORDS = frozenset(
+    {"SELECT", "FROM", "WITH", "VALUES", "TABLE", "DESCRIBE", "SHOW", "SUMMARIZE", "PIVOT", "UNPIVOT"}
+)
+_ARROWS = frozenset({"LAMBDA", "->", "->>"})
+_BEFORE_STARS = frozenset({"SELECT", "DISTINCT", "ALL", ",", "."})
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 
 
@@ -118,7 +135,12 @@ class _Shape:
     is_empty: bool = field(init=False, default=True)
     _begins_statement: bool = field(init=False, default=True)
     _token_count: int = field(init=False, default=0)
-    _depth: int = field(init=False, default=0)
+    _arrow_count: int = field(init=False, default=0)
+    _star_count: int = field(init=False, default=0)
+    _summary_count: int = field(init=False, default=0)
+    _query_brackets: list[bool] = field(init=False, factory=list)
+    """Of each open bracket, whether it begins a query."""
+    _last: str = field(init=False, default="")
     _dot_count: int = field(init=False, default=0)
     _prefix_count: int = field(init=False, default=0)
 
@@ -131,21 +153,38 @@ class _Shape:
         self._token_count += 1
         if self._token_count > LARGEST_TOKEN_COUNT:
             raise sql_error(f"has more than {LARGEST_TOKEN_COUNT} words, numbers and signs")
+        self._take_costly_words(text.upper())
         self.is_empty = self.is_empty and text == ";"
         self._begins_statement = text == ";"
         self._take_brackets(kind)
         self._take_names(kind, text)
         self._take_prefixes(kind, text)
+        self._last = text.upper()
         if kind == "operator" and len(text) > LARGEST_OPERATOR_LENGTH:
             raise sql_error(f"has an operator of {len(text)} characters; at most {LARGEST_OPERATOR_LENGTH} are allowed")
 
     def _take_brackets(self, kind: str) -> None:
         if kind == "opening":
-            self._depth += 1
-        elif kind == "closing":
-            self._depth = max(0, self._depth - 1)
-        if self._depth > LARGEST_BRACKET_DEPTH:
+            self._query_brackets.append(False)
+        elif kind == "closing" and self._query_brackets:
+            self._query_brackets.pop()
+        if len(self._query_brackets) > LARGEST_BRACKET_DEPTH:
             raise sql_error(f"has more than {LARGEST_BRACKET_DEPTH} brackets within each other")
+
+    def _take_costly_words(self, word: str) -> None:
+        if self._last == "(" and word in _QUERY_WORDS:
+            self._query_brackets[-1] = True
+        self._arrow_count += word in _ARROWS
+        self._star_count += word == "COLUMNS" or (word == "*" and self._last in _BEFORE_STARS)
+        self._summary_count += word == "SUMMARIZE"
+        for count, limit, what in (
+            (sum(self._query_brackets), LARGEST_QUERY_DEPTH, "queries within each other"),
+            (self._arrow_count, LARGEST_ARROW_COUNT, "arrows and lambdas"),
+            (self._star_count, LARGEST_STAR_COUNT, "stars for all columns"),
+            (self._summary_count, LARGEST_SUMMARY_COUNT, "uses of SUMMARIZE"),
+        ):
+            if count > limit:
+                raise sql_error(f"has more than {limit} {what}")
 
     def _take_names(self, kind: str, text: str) -> None:
         if text == ".":

@@ -29,6 +29,18 @@ NEVER_CHECKPOINTED_SIZE = "1TB"
 """Size of the log at which DuckDB would checkpoint within a commit. The thread that writes does it itself, between two
 commits: nobody waits for it who is told of a commit, and it can wait while the file is copied."""
 
+LOG_DAMAGED = "STORE_LOG_DAMAGED"
+"""The reason of a store that cannot be opened because of its log alone."""
+
+WHOLE_BYTES = "wholeBytes"
+"""What its metadata says of the log: how much of it stands before the damage, about."""
+
+_LOG_DAMAGE = re.compile(
+    r"Failure while replaying WAL file.*(?:corrupt|Corrupt|marked as|WAL of version)"
+    r"|WAL does not match database file|WAL was created for",
+    re.DOTALL,
+)
+_DAMAGED_PLACE = re.compile(r"entry at byte position (?P<place>\d+)")
 _LOCK_HOLDER = re.compile(r"lock is held in (?P<program>\S+)(?: \(PID (?P<pid>\d+)\))?")
 
 
@@ -37,7 +49,8 @@ def open_database(settings: StoreSettings, clock: Callable[[], datetime]) -> duc
 
     Raises:
         UnavailableError: STORE_LOCKED, another process or another opening in this one holds the file.
-        FailedPreconditionError: STORE_UNREADABLE, not a DuckDB file, damaged, or no right to it; SCHEMA_NEWER.
+        FailedPreconditionError: STORE_UNREADABLE, not a DuckDB file, damaged, or no right to it; STORE_LOG_DAMAGED, and
+            nothing was changed; SCHEMA_NEWER.
         ResourceExhaustedError: DISK_FULL.
     """
     path = settings.path
@@ -180,7 +193,19 @@ def _open_error(settings: StoreSettings, error: Exception) -> Error:
         return _locked(settings, "", "another process")
     if NO_SPACE in text:
         return disk_full_error(error)
+    if _LOG_DAMAGE.search(text):
+        return _log_damaged(settings.path, text)
     return _unreadable(settings.path, error)
+
+
+def _log_damaged(path: Path, text: str) -> FailedPreconditionError:
+    place = _DAMAGED_PLACE.search(text)
+    return FailedPreconditionError(
+        f"the log of {path} is damaged: {text}; nothing was changed, and `linkbound store recover` keeps what stands"
+        " before the damage",
+        reason=LOG_DAMAGED,
+        metadata={"path": str(path), WHOLE_BYTES: "0" if place is None else place["place"]},
+    )
 
 
 def _unreadable(path: Path, error: Exception) -> FailedPreconditionError:

@@ -47,7 +47,10 @@ ORDERED_TABLES = (
     "training_steps",
     "events",
 )
-"""Tables whose views say in which order rows were stored. Files keep it: what sorts them lets rowids decide last."""
+"""Tables whose views say in which order rows were stored. Files keep it among rows that their order does not part."""
+
+_SORTED_TABLES = ("requests", "tokens")
+"""Those of them whose files are in another order first (`seal_export`)."""
 
 KEPT_TABLES = ("runs", "settings", "predictions", "predicted_values")
 """Tables whose rows stay in `hot` when their run is sealed; its files are copies of them."""
@@ -57,6 +60,9 @@ SAMPLES_TABLE = "counter_samples"
 NO_RUN = "-"
 """Id of no run, under which there is a file without rows of each table: DuckDB takes the columns of all files from it,
 whatever happens to the others, and finds it where there are none."""
+
+FOLDER_VARIABLE = "sealed_folder"
+"""The variable of DuckDB by which a reader tells where the folder of sealed runs is, if it is not where it was."""
 
 SEALED_RUNS = "(SELECT run_id FROM hot.runs WHERE state = 'SEALED')"
 """Whose files are read: those of a run that is about to be sealed or deleted are in the folder too."""
@@ -83,16 +89,19 @@ class Table:
     @property
     def file_columns(self) -> tuple[Column, ...]:
         """The columns that its files have: the folder of a file tells the run, the place in the file the order."""
-        return tuple(column for column in self.columns if column.name not in ("run_id", "stored_index"))
+        return tuple(column for column in self.columns if column.name not in ("run_id", STORED_INDEX))
 
 
-STORED_INDEX = Column(
-    "stored_index",
-    "BIGINT",
-    False,
-    "Rises in the order in which rows were stored, with gaps; for rows of one run and, of samples, of one series.",
-)
+STORED_INDEX = "stored_index"
 """The column of views that no table has: the place of the row in the table, or in its file."""
+
+_IN_ORDER = (
+    "Rises in the order in which rows were stored, with gaps; for rows of one run and, of samples, of one series."
+)
+_IN_FILE_ORDER = (
+    "Rises in the order in which rows were stored, with gaps; for rows of one run. Once the run is sealed: by subject,"
+    " round and request, and among those that agree as they were stored."
+)
 
 
 RUN_ID = Column("run_id", "VARCHAR", False, "The run.")
@@ -111,7 +120,8 @@ def public_tables(connection: duckdb.DuckDBPyConnection) -> tuple[Table, ...]:
         str(name): tuple(Column(*row[1:]) for row in group) for name, group in groupby(rows, key=lambda row: row[0])
     }
     for name in ORDERED_TABLES:
-        columns[name] += (STORED_INDEX,)
+        comment = _IN_FILE_ORDER if name in _SORTED_TABLES else _IN_ORDER
+        columns[name] += (Column(STORED_INDEX, "BIGINT", False, comment),)
     columns[SAMPLES_TABLE] = (RUN_ID, *columns[SAMPLES_TABLE])
     return tuple(Table(name, comments[name], columns[name]) for name in PUBLIC_TABLES)
 
@@ -148,8 +158,9 @@ def _views_script(connection: duckdb.DuckDBPyConnection, sealed_folder: Path | N
 def _table_script(table: Table, sealed_folder: Path | None) -> str:
     sources = [_hot_rows(table)]
     if sealed_folder is not None and table.name not in KEPT_TABLES:
-        files = _file_rows(table, f"{as_pattern(str(sealed_folder))}/")
-        sources.append(f"{files} SEMI JOIN {SEALED_RUNS} USING (run_id)")
+        prefix = _folder_prefix(f"{as_pattern(str(sealed_folder))}/")
+        sources.append(f"{_file_rows(table, prefix)} SEMI JOIN {SEALED_RUNS} USING (run_id)")
+        sources.append(_missing_rows(table, prefix, _folder_prefix(f"{sealed_folder}/")))
     return "\n".join(_view_statements(table, sources))
 
 
@@ -164,7 +175,9 @@ def _digest(script: str) -> bytes:
 
 def file_views_script(tables: Sequence[Table]) -> str:
     """Statements that make the same views over files alone, for a DuckDB whose working folder is that of the files."""
-    statements = [statement for table in tables for statement in _view_statements(table, [_file_rows(table, "")])]
+    statements = [
+        statement for table in tables for statement in _view_statements(table, [_file_rows(table, _folder_prefix(""))])
+    ]
     return "\n".join([*statements, *analyst_views()])
 
 
@@ -218,15 +231,47 @@ def _hot_rows(table: Table) -> str:
 _READING = "file_row_number = true"
 
 
+def _folder_prefix(default: str) -> str:
+    """An expression for what comes before the names of folders of runs."""
+    return f"coalesce(getvariable('{FOLDER_VARIABLE}') || '/', {quoted(default)})"
+
+
 def _file_rows(table: Table, prefix: str) -> str:
-    """The rows of all files below `prefix`.
+    """The rows of all files below `prefix`, which is an expression.
 
     The folder `run_id=...` of a file tells its run: DuckDB opens no file of another run than it is asked for. It must
     not guess the type of the id.
     """
-    paths = ", ".join(quoted(f"{prefix}run_id={run}/{table.name}.parquet") for run in (NO_RUN, "*"))
+    paths = ", ".join(f"{prefix} || {quoted(f'run_id={run}/{table.name}.parquet')}" for run in (NO_RUN, "*"))
     hive = "hive_partitioning = true, hive_types = {'run_id': VARCHAR}"
     return f"SELECT {_names(table, 'file_row_number', 'run_id')} FROM read_parquet([{paths}], {hive}, {_READING})"
+
+
+def _missing_rows(table: Table, prefix: str, shown_prefix: str) -> str:
+    """No rows, and an error where a run that is asked for lacks its file: DuckDB passes over files that are not there.
+
+    Files that are there and files that have to be meet in a grouping by run, since conditions on the run go below it
+    and nothing else does. Each column is the error, so that no other condition takes it away.
+    """
+    folder = "'run_id=' || CASE run_id WHEN 'null' THEN '%6eull' ELSE run_id END"
+    path = f"{shown_prefix} || {folder} || {quoted(f'/{table.name}.parquet')}"
+    text = f"'sealed run ' || run_id || ' cannot be read: ' || {path} || {quoted(MISSING_FILE)}"
+    failure = f"CASE WHEN is_missing THEN error({text}) END"
+    columns = ", ".join(
+        column.name if column.name == "run_id" else f"CAST({failure} AS {column.data_type}) AS {column.name}"
+        for column in table.columns
+    )
+    return (
+        f"SELECT {columns} FROM (SELECT run_id, bool_and(is_due) AS is_missing FROM ("
+        f"SELECT run_id, true AS is_due FROM hot.sealed_files WHERE table_name = {quoted(table.name)} UNION ALL"
+        f" SELECT url_decode(substr(split_part(file, '/', -2), {len('run_id=') + 1})), false"
+        f" FROM glob({prefix} || 'run_id=*/{table.name}.parquet')) GROUP BY run_id)"
+        f" WHERE is_missing AND {failure} IS NOT NULL"
+    )
+
+
+MISSING_FILE = " is missing; bring it back from a copy, or ask for other runs alone (run_id = '...')"
+"""What the views say of it."""
 
 
 def _names(table: Table, place: str, run: str) -> str:
@@ -235,7 +280,7 @@ def _names(table: Table, place: str, run: str) -> str:
 
 
 def _name(column: Column, place: str, run: str) -> str:
-    if column is STORED_INDEX:
+    if column.name == STORED_INDEX:
         return f"{place}::BIGINT AS {column.name}"
     return f"{run} AS run_id" if column.name == "run_id" else column.name
 

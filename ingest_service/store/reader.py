@@ -33,6 +33,7 @@ from ingest_service.store.run_commands import existing_run
 from ingest_service.store.run_scope import RunScope
 from ingest_service.store.run_table import select_runs
 from ingest_service.store.seal_errors import RUN_UNREADABLE, sealed_file_error
+from ingest_service.store.sealed_presence import with_faults
 from ingest_service.store.traffic_answers import phase_traffic, port_traffic
 from ingest_service.store.transactions import BREAKING_ERRORS
 from linkbound.domain.errors import FailedPreconditionError
@@ -58,14 +59,15 @@ class Reader:
     def get_run(self, run_id: str) -> RunDetails:
         """A run with its prediction and its row counts. Raises NotFoundError."""
         with self._snapshot() as cursor:
-            return RunDetails(run=existing_run(cursor, run_id).run, row_counts=count_rows(cursor, run_id))
+            [run] = with_faults(cursor, self._scope.folder, [existing_run(cursor, run_id).run])
+            return RunDetails(run=run, row_counts=count_rows(cursor, run_id))
 
     def list_runs(self, request: PageRequest) -> Page[Run]:
         """One page of runs, newest first, without their predictions. Raises InvalidArgumentError on `page_token`."""
         after = decode_page_token(request.page_token)
         limit = request.effective_page_size
         with self._snapshot() as cursor:
-            runs = select_runs(cursor, after, limit + 1)
+            runs = with_faults(cursor, self._scope.folder, select_runs(cursor, after, limit + 1))
         if len(runs) <= limit:
             return Page(entries=runs)
         last = runs[limit - 1]

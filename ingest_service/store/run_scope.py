@@ -1,8 +1,8 @@
 """Lets a connection read one run alone: under the usual names, and from nothing but its own files where it is sealed.
 
-The views of `main` look for files of every run, which takes time with thousands of them, and do not see that one is
-missing. So a read of one run puts temporary views in front of them, which go with its connection. Whether a file is the
-one that was sealed is checked before this process first reads it.
+The views of `main` look for files of every run, which takes time with thousands of them, and see that one is missing
+but not that a bit in it has changed. So a read of one run puts temporary views in front of them, which go with its
+connection. Whether a file is the one that was sealed is checked before this process first reads it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ingest_service.store.public_views import SAMPLES_TABLE, Table, no_rows, run
 from ingest_service.store.row_counts import MOVED_TABLES
 from ingest_service.store.seal_errors import unreadable_run
 from ingest_service.store.sealed_folder import SealedFolder, sha256_of
+from ingest_service.store.sealed_presence import NOT_WHAT_WAS_SEALED, size_fault, unreadable_fault
 from ingest_service.store.sealed_tables import select_sealed_files
 from linkbound.domain.run import Run, RunState
 
@@ -35,17 +36,18 @@ class CheckedFiles:
 
     def check(self, run_id: str, path: Path, sealed: SealedFile) -> None:
         """Raises FailedPreconditionError (RUN_UNREADABLE) where the file is missing or another one."""
+        fault = size_fault(path, sealed.size_bytes)
+        if fault is not None:
+            raise unreadable_run(run_id, path, fault.description)
         try:
             status = path.stat()
             identity = (status.st_ino, status.st_mtime_ns, status.st_size)
             if self._identities.get(path) == identity:
                 return
-            if status.st_size != sealed.size_bytes:
-                raise unreadable_run(run_id, path, f"has {status.st_size} bytes, not {sealed.size_bytes}")
             if sha256_of(path) != sealed.sha256:
-                raise unreadable_run(run_id, path, "is damaged: it is not what was sealed")
+                raise unreadable_run(run_id, path, NOT_WHAT_WAS_SEALED)
         except OSError as error:
-            raise unreadable_run(run_id, path, f"cannot be read: {error.strerror or error}") from error
+            raise unreadable_run(run_id, path, unreadable_fault(path, error).description) from error
         with self._lock:
             self._identities[path] = identity
 

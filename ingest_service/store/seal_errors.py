@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 import duckdb
 
+from ingest_service.store.public_views import MISSING_FILE, NO_RUN, as_pattern
 from ingest_service.store.sealed_folder import SealedFolder
 from linkbound.domain.errors import Error, FailedPreconditionError, ResourceExhaustedError
 
@@ -50,10 +51,20 @@ def sealed_file_error(error: duckdb.Error, folder: SealedFolder) -> FailedPrecon
     """
     if isinstance(error, duckdb.FatalException | duckdb.InternalException):
         return None
-    found = re.search(rf"{re.escape(str(folder.run_path('')))}(?P<run>[^/]+)/[^\s'\"]*", str(error))
+    # Where letters of the path mean something in patterns, the views name it as one.
+    places = "|".join(re.escape(f"{path}/run_id=") for path in (str(folder.path), as_pattern(str(folder.path))))
+    found = re.search(rf"(?:{places})(?P<run>[^/]+)/(?P<table>\w+)\.parquet", str(error))
     if found is None:
         return None
-    return unreadable_run(unquote(found["run"]), Path(found[0]), f"cannot be read: {first_line(error)}")
+    run_id, path = unquote(found["run"]), folder.path / f"run_id={found['run']}" / f"{found['table']}.parquet"
+    if run_id == NO_RUN:
+        return FailedPreconditionError(
+            f"no sealed run can be read by SQL: {path} is missing; a restart of the service makes it again",
+            reason=RUN_UNREADABLE,
+            metadata={"run": NO_RUN, "path": str(path)},
+        )
+    why = "is missing" if MISSING_FILE in str(error) else f"cannot be read: {first_line(error)}"
+    return unreadable_run(run_id, path, why)
 
 
 def first_line(error: Exception) -> str:

@@ -23,14 +23,15 @@ from linkbound.domain.run import RunState
 COMPRESSION = "zstd"
 
 _SORTED_BY: Mapping[str, str] = {
-    SAMPLES_TABLE: "series_id, time_ns, rowid",
+    SAMPLES_TABLE: "series_id, rowid",
     "series": "series_id",
     "requests": "subject, round_index, request_index, rowid",
     "tokens": "subject, round_index, request_index, rowid",
     "ledger": "writer_id, sequence_number",
 }
 """The order of rows in a file; where it is not said, that in which they were stored. Rows that agree in everything else
-stay in that order too."""
+stay in that order too. So do samples of a series, whose times rise with it but where a clock was set back: what readers
+make of that depends on what came first."""
 
 _TIME_COLUMNS: Mapping[str, str] = {
     "runs": "create_time_utc",

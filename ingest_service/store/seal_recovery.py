@@ -14,7 +14,8 @@ from ingest_service.store.manifest import read_manifest
 from ingest_service.store.public_views import NO_RUN
 from ingest_service.store.queries import select
 from ingest_service.store.row_counts import count_by_table
-from ingest_service.store.sealed_folder import SealedFolder, table_file
+from ingest_service.store.sealed_folder import SealedFolder
+from ingest_service.store.sealed_presence import faults_of_all
 from ingest_service.store.sealed_tables import select_dropping
 from linkbound.domain.run import RunState
 
@@ -73,11 +74,6 @@ def _clear_folder_of_open_run(connection: duckdb.DuckDBPyConnection, folder: Sea
 
 def _warn_of_damage(connection: duckdb.DuckDBPyConnection, folder: SealedFolder) -> None:
     """Looks whether every file is there with its size; its content is looked at when it is read."""
-    for run_id, table, size_bytes in select(connection, "SELECT run_id, table_name, size_bytes FROM hot.sealed_files"):
-        path = table_file(folder.run_path(run_id), table)
-        try:
-            is_whole = path.stat().st_size == size_bytes
-        except OSError:
-            is_whole = False
-        if not is_whole:
-            _log.warning("sealed_file_damaged", run=run_id, path=str(path))
+    for run_id, faults in faults_of_all(connection, folder).items():
+        for fault in faults:
+            _log.warning("sealed_file_damaged", run=run_id, path=fault.path, fault=fault.description)

@@ -20,11 +20,19 @@ from ingest_service.core.sql_text import SQL_NOT_READ_ONLY, sql_error
 from ingest_service.store.arrow_messages import ArrowMessages
 from ingest_service.store.condition import StoreCondition
 from ingest_service.store.database import broken_store_error, closed_store_error
+from ingest_service.store.public_views import FOLDER_VARIABLE, NO_RUN, as_pattern, quoted
 from ingest_service.store.query_watch import QueryEnd, QueryWatch, WatchedQuery
+from ingest_service.store.run_commands import existing_run
 from ingest_service.store.seal_errors import sealed_file_error
 from ingest_service.store.sealed_folder import SealedFolder
 from ingest_service.store.sql_guard import SqlGuard, shown_error
-from linkbound.domain.errors import CancelledError, DeadlineExceededError, Error, ResourceExhaustedError
+from linkbound.domain.errors import (
+    CancelledError,
+    DeadlineExceededError,
+    Error,
+    NotFoundError,
+    ResourceExhaustedError,
+)
 from linkbound.domain.sql import SqlRequest, SqlSummary
 
 READ_ROW_COUNT = 2048
@@ -102,6 +110,11 @@ class SqlQueries:
         self._watch.stop_all(QueryEnd.MEMORY)
 
     @property
+    def place_of_files(self) -> str:
+        """The statement that tells views where the files are: a snapshot may be elsewhere than its store was."""
+        return f"SET VARIABLE {FOLDER_VARIABLE} = {quoted(as_pattern(str(self._folder.path)))}"
+
+    @property
     def guard(self) -> SqlGuard:
         """What says of a query whether it may run."""
         return self._guard
@@ -124,7 +137,7 @@ class SqlQueries:
             return _error_of_end(QueryEnd.MEMORY)
         unreadable = sealed_file_error(error, self._folder) if isinstance(error, duckdb.Error) else None
         if unreadable is not None:
-            return unreadable
+            return self._error_of_deletion(unreadable.metadata["run"]) or unreadable
         if self._is_broken():
             self._condition.mark_broken(error)
             return broken_store_error(text)
@@ -132,6 +145,19 @@ class SqlQueries:
             isinstance(error, duckdb.TransactionException) and _READ_ONLY in text
         )
         return sql_error(text, SQL_NOT_READ_ONLY) if is_forbidden else sql_error(text)
+
+    def _error_of_deletion(self, run_id: str) -> NotFoundError | None:
+        """The error where the run is deleted by now: files of one that is being read may go."""
+        if run_id == NO_RUN:
+            return None
+        try:
+            with self._root.cursor() as cursor:
+                existing_run(cursor, run_id)
+        except NotFoundError as error:
+            return error
+        except duckdb.Error:
+            pass
+        return None
 
     def _is_broken(self) -> bool:
         """Whether the instance answers nothing any more: a query may fail in odd ways without any harm to it."""
@@ -177,11 +203,12 @@ class SqlAnswer:
         """Runs the query as far as its first rows, and returns the schema, in the Arrow IPC format.
 
         Raises InvalidArgumentError (SQL_NOT_READ_ONLY, SQL_ERROR), DeadlineExceededError, CancelledError,
-        ResourceExhaustedError (QUERY_TOO_LARGE), FailedPreconditionError (RUN_UNREADABLE) and UnavailableError
-        (STORE_BROKEN).
+        ResourceExhaustedError (QUERY_TOO_LARGE), FailedPreconditionError (RUN_UNREADABLE), NotFoundError where a run
+        that it reads is deleted meanwhile, and UnavailableError (STORE_BROKEN).
         """
         with self._lock, self._translated():
             text = self._queries.guard.check(self._cursor, self._request.sql)
+            self._cursor.execute(self._queries.place_of_files)
             self._cursor.execute("BEGIN TRANSACTION READ ONLY")
             relation = self._cursor.sql(text)
             if relation is None:

@@ -12,6 +12,7 @@ from ingest_service.store.public_views import NO_RUN
 from ingest_service.store.queries import select
 from ingest_service.store.seal_errors import first_line
 from ingest_service.store.sealed_folder import MANIFEST_NAME, SealedFolder, sha256_of, table_file
+from ingest_service.store.sealed_presence import NOT_WHAT_WAS_SEALED, size_fault, unreadable_fault
 from linkbound.domain.run import RunState
 from linkbound.domain.store_check import FileFault, RunCheck, StoreCheck
 
@@ -45,8 +46,7 @@ def _check(folder: SealedFolder, run_id: str) -> RunCheck:
     try:
         manifest = read_manifest(path)
     except (OSError, ValueError) as error:
-        described = f"cannot be read: {getattr(error, 'strerror', None) or error}"
-        fault = FileFault(path=str(path / MANIFEST_NAME), description=described)
+        fault = _manifest_fault(path / MANIFEST_NAME, error)
         return RunCheck(run=run_id, file_count=0, size_bytes=0, faults=(fault,))
     faults = {file: fault for file, fault in _faults(path, manifest) if fault is not None}
     return RunCheck(
@@ -60,15 +60,18 @@ def _check(folder: SealedFolder, run_id: str) -> RunCheck:
 def _faults(folder: Path, manifest: Manifest) -> Iterator[tuple[SealedFile, FileFault | None]]:
     for file in manifest.files:
         path = table_file(folder, file.table)
-        description = _fault(path, file)
-        yield file, None if description is None else FileFault(path=str(path), description=description)
+        yield file, size_fault(path, file.size_bytes) or _content_fault(path, file)
 
 
-def _fault(path: Path, file: SealedFile) -> str | None:
+def _content_fault(path: Path, file: SealedFile) -> FileFault | None:
     try:
-        size_bytes = path.stat().st_size
-        if size_bytes != file.size_bytes:
-            return f"has {size_bytes} bytes, not {file.size_bytes}"
-        return None if sha256_of(path) == file.sha256 else "is damaged: it is not what was sealed"
+        is_whole = sha256_of(path) == file.sha256
     except OSError as error:
-        return f"cannot be read: {error.strerror or error}"
+        return unreadable_fault(path, error)
+    return None if is_whole else FileFault(path=str(path), description=NOT_WHAT_WAS_SEALED)
+
+
+def _manifest_fault(path: Path, error: OSError | ValueError) -> FileFault:
+    if isinstance(error, OSError):
+        return unreadable_fault(path, error)
+    return FileFault(path=str(path), description=f"cannot be read: {error}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from attrs import frozen
+
 from ingest_service.settings import AdmissionSettings, ReadingSettings
 from linkbound.domain.errors import PermissionDeniedError, ResourceExhaustedError
 from serving.admission import CallLimit
@@ -17,6 +19,50 @@ APPEND_RETRY_DELAY_SECONDS = 0.2
 QUERY_RETRY_DELAY_SECONDS = 1.0
 WATCH_RETRY_DELAY_SECONDS = 5.0
 """Watches last; one that ends is the exception."""
+
+
+@frozen(kw_only=True)
+class _TooMany:
+    """What is said where too much runs at once; `limit_name` is that of the limit in the metadata."""
+
+    what_runs: str
+    reason: str
+    retry_delay_seconds: float
+    limit_name: str
+
+    def error(self, running_count: int, *, limit: int) -> ResourceExhaustedError:
+        return ResourceExhaustedError(
+            f"{running_count} {self.what_runs}, and no more are taken; try again later",
+            reason=self.reason,
+            retry_delay_seconds=self.retry_delay_seconds,
+            metadata={self.limit_name: str(limit)},
+        )
+
+
+_TOO_MANY_STREAMS = _TooMany(
+    what_runs="sample streams are open",
+    reason="TOO_MANY_STREAMS",
+    retry_delay_seconds=STREAM_RETRY_DELAY_SECONDS,
+    limit_name="maxStreams",
+)
+_TOO_MANY_APPENDS = _TooMany(
+    what_runs="appends are under way",
+    reason="QUEUE_FULL",
+    retry_delay_seconds=APPEND_RETRY_DELAY_SECONDS,
+    limit_name="maxAppends",
+)
+_TOO_MANY_QUERIES = _TooMany(
+    what_runs="SQL queries run",
+    reason="TOO_MANY_QUERIES",
+    retry_delay_seconds=QUERY_RETRY_DELAY_SECONDS,
+    limit_name="maxSqlQueries",
+)
+_TOO_MANY_WATCHES = _TooMany(
+    what_runs="watches are open",
+    reason="TOO_MANY_WATCHES",
+    retry_delay_seconds=WATCH_RETRY_DELAY_SECONDS,
+    limit_name="maxWatches",
+)
 
 SQL_METHOD = "QuerySql"
 
@@ -32,53 +78,24 @@ APPEND_METHODS = (
 
 def ingest_call_limits(settings: AdmissionSettings) -> Mapping[str, CallLimit]:
     """The limits of `IngestService` by method; all kinds of appends share one."""
-
-    def too_many_streams() -> ResourceExhaustedError:
-        return ResourceExhaustedError(
-            f"{settings.max_streams} sample streams are open, and no more are taken; try again later",
-            reason="TOO_MANY_STREAMS",
-            retry_delay_seconds=STREAM_RETRY_DELAY_SECONDS,
-            metadata={"maxStreams": str(settings.max_streams)},
-        )
-
-    def too_many_appends() -> ResourceExhaustedError:
-        return ResourceExhaustedError(
-            f"{settings.max_appends} appends are under way, and no more are taken; try again later",
-            reason="QUEUE_FULL",
-            retry_delay_seconds=APPEND_RETRY_DELAY_SECONDS,
-            metadata={"maxAppends": str(settings.max_appends)},
-        )
-
-    appends = CallLimit(settings.max_appends, too_many_appends)
+    streams, appends = settings.max_streams, settings.max_appends
+    append_limit = CallLimit(appends, lambda: _TOO_MANY_APPENDS.error(appends, limit=appends))
     return {
-        "StreamSamples": CallLimit(settings.max_streams, too_many_streams),
-        **dict.fromkeys(APPEND_METHODS, appends),
+        "StreamSamples": CallLimit(streams, lambda: _TOO_MANY_STREAMS.error(streams, limit=streams)),
+        **dict.fromkeys(APPEND_METHODS, append_limit),
     }
 
 
 def check_query_count(running_count: int, limit: int) -> None:
     """Raises ResourceExhaustedError (TOO_MANY_QUERIES) where one more SQL query would be too many."""
     if running_count >= limit:
-        raise ResourceExhaustedError(
-            f"{running_count} SQL queries run, and no more are taken; try again later",
-            reason="TOO_MANY_QUERIES",
-            retry_delay_seconds=QUERY_RETRY_DELAY_SECONDS,
-            metadata={"maxSqlQueries": str(limit)},
-        )
+        raise _TOO_MANY_QUERIES.error(running_count, limit=limit)
 
 
 def run_call_limits(settings: AdmissionSettings) -> Mapping[str, CallLimit]:
     """The limits of `RunService` by method."""
-
-    def too_many_watches() -> ResourceExhaustedError:
-        return ResourceExhaustedError(
-            f"{settings.max_watches} watches are open, and no more are taken; try again later",
-            reason="TOO_MANY_WATCHES",
-            retry_delay_seconds=WATCH_RETRY_DELAY_SECONDS,
-            metadata={"maxWatches": str(settings.max_watches)},
-        )
-
-    return {"WatchRuns": CallLimit(settings.max_watches, too_many_watches)}
+    watches = settings.max_watches
+    return {"WatchRuns": CallLimit(watches, lambda: _TOO_MANY_WATCHES.error(watches, limit=watches))}
 
 
 def query_permissions(settings: ReadingSettings) -> Mapping[str, PermissionCheck]:

@@ -14,6 +14,7 @@ from ingest_service.service import Ingest, StreamSession
 from ingest_service.transport.sample_stream import SampleStream, StreamTiming
 from ingest_service.transport.store_threads import StoreThreads
 from linkbound.convert import ingest_service as convert
+from linkbound.domain.records import AppendOutcome
 from linkbound.domain.samples import OpenStreamRequest
 from linkbound.ingest.v1 import ingest_service_pb2, ingest_service_pb2_grpc
 from serving.rpc import CURRENT_RPC
@@ -90,5 +91,5 @@ class IngestServicer(ingest_service_pb2_grpc.IngestServiceServicer):
         # A caller that goes away changes nothing: what is queued is stored, and its future cannot be cancelled.
         return convert.append_response_to_proto(await asyncio.wrap_future(appended), answer)
 
-    def _queued(self, message: convert.AppendRequestMessage) -> Future[int]:
+    def _queued(self, message: convert.AppendRequestMessage) -> Future[AppendOutcome]:
         return self._ingest.append(convert.append_request_from_proto(message))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any, TypeVar
 
@@ -11,7 +11,7 @@ import grpc
 
 from ingest_service.service import Ingest
 from ingest_service.transport.admission import check_query_count
-from ingest_service.transport.sql_stream import sql_responses
+from ingest_service.transport.sql_stream import sql_responses, write_within
 from ingest_service.transport.store_threads import StoreThreads
 from linkbound.convert import query_service as convert
 from linkbound.domain.errors import DeadlineExceededError
@@ -98,17 +98,17 @@ class QueryServicer(query_service_pb2_grpc.QueryServiceServicer):
         CURRENT_RPC.get().rows = len(page.entries)
         return convert.list_phase_traffic_response_to_proto(page)
 
-    async def QuerySql(
+    # It writes its answers itself, which gRPC takes too: nothing else would end a write that its caller does not read.
+    async def QuerySql(  # type: ignore[override]
         self, request: query_service_pb2.QuerySqlRequest, context: Context
-    ) -> AsyncIterator[query_service_pb2.QuerySqlResponse]:
+    ) -> None:
         """The rows of one SELECT."""
         asked = convert.query_sql_request_from_proto(request)
         check_query_count(self._ingest.query_count, self._max_sql_queries)
         remaining_seconds = time_remaining_seconds(context)
         limit_seconds = min(self._sql_limit_seconds, remaining_seconds or self._sql_limit_seconds)
         async with aclosing(sql_responses(self._ingest, self._threads, asked, limit_seconds)) as responses:
-            async for response in responses:
-                yield response
+            await write_within(context, responses, limit_seconds)
 
     async def PublishSnapshot(
         self, request: query_service_pb2.PublishSnapshotRequest, _context: Context

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
-from functools import partial
 
+from ingest_service.loop_signal import LoopSignal
 from ingest_service.service import Ingest
 from ingest_service.store.run_watch import PROGRESS_INTERVAL_SECONDS
 from ingest_service.transport.store_threads import StoreThreads
@@ -25,45 +25,29 @@ async def run_updates(
 
     Raises OutOfRangeError (REVISION_COMPACTED), and UnavailableError (SHUTTING_DOWN) once `draining` is set.
     """
-    loop, changed = asyncio.get_running_loop(), asyncio.Event()
+    changed = LoopSignal()
     watch = ingest.watch_runs(request)
-    with (
-        watch.listening(partial(_set_from_any_thread, loop, changed)),
-        _set_at_the_end(changed, draining),
-    ):
+    with watch.listening(changed.set), _set_at_the_end(changed, draining):
         while not draining.is_set():
             changed.clear()
             updates = await threads.reads.run(watch.next_updates)
             for update in updates:
                 yield update
-            if not updates and not draining.is_set() and not await _is_set(changed, progress_interval_seconds):
+            if not updates and not draining.is_set() and not await changed.is_set_within(progress_interval_seconds):
                 yield watch.progress
     raise UnavailableError("the service is shutting down; ask again from the last revision", reason="SHUTTING_DOWN")
 
 
 @contextmanager
-def _set_at_the_end(event: asyncio.Event, draining: asyncio.Event) -> Iterator[None]:
-    """Sets `event` too once `draining` is set."""
+def _set_at_the_end(signal: LoopSignal, draining: asyncio.Event) -> Iterator[None]:
+    """Sets `signal` too once `draining` is set."""
 
     async def wait() -> None:
         await draining.wait()
-        event.set()
+        signal.set()
 
     waiting = asyncio.ensure_future(wait())
     try:
         yield
     finally:
         waiting.cancel()
-
-
-def _set_from_any_thread(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
-    loop.call_soon_threadsafe(event.set)
-
-
-async def _is_set(event: asyncio.Event, limit_seconds: float) -> bool:
-    """Whether `event` is set within the time."""
-    try:
-        async with asyncio.timeout(limit_seconds):
-            return await event.wait()
-    except TimeoutError:
-        return False

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import grpc
 
 from ingest_service.service import Ingest
 from ingest_service.transport.store_threads import StoreThreads
@@ -48,12 +50,33 @@ async def sql_responses(
         CURRENT_RPC.get().add_rows(summary.row_count)
         yield query_service_pb2.QuerySqlResponse(summary=convert.query_sql_summary_to_proto(summary))
     except DeadlineExceededError as error:
-        raise DeadlineExceededError(
-            f"the query took longer than {limit_seconds:g} s", metadata={"limitSeconds": f"{limit_seconds:g}"}
-        ) from error
+        raise _too_long(limit_seconds) from error
     finally:
         answer.cancel()
         # What runs of it ends soon, and the call then; one that hears no interrupt is left behind.
         with suppress(TimeoutError):
             async with asyncio.timeout(DEAF_SECONDS):
                 await threads.queries.run(answer.close)
+
+
+async def write_within(
+    context: grpc.aio.ServicerContext[Any, Any],
+    responses: AsyncIterable[query_service_pb2.QuerySqlResponse],
+    limit_seconds: float,
+) -> None:
+    """Writes what the call answers. A caller who does not read keeps the query no longer than `limit_seconds`.
+
+    Raises DeadlineExceededError then.
+    """
+    try:
+        async with asyncio.timeout(limit_seconds):
+            async for response in responses:
+                await context.write(response)
+    except TimeoutError as error:
+        raise _too_long(limit_seconds) from error
+
+
+def _too_long(limit_seconds: float) -> DeadlineExceededError:
+    return DeadlineExceededError(
+        f"the query took longer than {limit_seconds:g} s", metadata={"limitSeconds": f"{limit_seconds:g}"}
+    )

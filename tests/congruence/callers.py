@@ -11,6 +11,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from linkbound import AsyncEstimatorClient, AsyncIngestClient, Error, EstimatorClient, IngestClient
+from linkbound.domain.records import AppendOutcome
 from linkbound.domain.run import Run, RunDetails
 from linkbound.domain.run_watch import RunUpdate
 from linkbound.domain.sql import Snapshot
@@ -119,12 +120,16 @@ def rows_of(table: Any) -> tuple[str, list[dict[str, Any]]]:
 def failure_of(error: Error) -> Failure:
     """What has to be equal: all but the request id, which a call in this process does not have."""
     facts = {name: value for name, value in vars(error).items() if name not in {"request_id", "message"}}
+    # A store makes a checkpoint when it has a rest.
+    facts["metadata"] = {key: value for key, value in error.metadata.items() if key != "checkpointedSequenceNumber"}
     return Failure(type(error), error.message, facts)
 
 
 def without_instants(result: Any) -> Any:
     """A result without what differs from one store to the next: at which instants things were stored, and where."""
     match result:
+        case AppendOutcome():
+            return evolve(result, checkpointed_sequence_number=0)
         case Run():
             prediction = result.prediction
             return evolve(
@@ -140,9 +145,7 @@ def without_instants(result: Any) -> Any:
             return evolve(result, path=name, snapshot_time=SOME_TIME, size_bytes=min(1, result.size_bytes))
         case RunDetails() | RunUpdate():
             return evolve(result, run=without_instants(result.run))
-        case list():
-            return [without_instants(entry) for entry in result]
-        case tuple():
-            # The answers of a batch, errors among them.
-            return tuple(failure_of(entry) if isinstance(entry, Error) else entry for entry in result)
+        case list() | tuple():
+            # Errors are among the answers of a batch.
+            return type(result)(failure_of(e) if isinstance(e, Error) else without_instants(e) for e in result)
     return result

@@ -4,8 +4,10 @@ from pathlib import Path
 import pytest
 
 from linkbound import AsyncEstimatorClient, AsyncIngestClient, EstimatorClient, IngestClient
+from linkbound.client.local.blocking import STORE_FILE_NAME
 from tests.congruence.callers import AsyncCaller, BlockingCaller, Caller
 from tests.congruence.servers import ServerThread, estimator_server, ingest_server, running
+from tests.new_store import laid
 
 KINDS = ["blocking-remote", "async-local", "async-remote"]
 """What is held against the blocking client in this process."""
@@ -42,6 +44,7 @@ def ingest_caller(tmp_path: Path) -> Iterator[Callable[[str], Caller]]:
 
     def make(kind: str) -> Caller:
         caller: Caller
+        laid(tmp_path / kind / STORE_FILE_NAME)
         if kind == "blocking-local":
             caller = BlockingCaller(IngestClient("local:", data_directory=tmp_path / kind))
         elif kind == "blocking-remote":

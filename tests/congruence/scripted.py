@@ -12,7 +12,7 @@ import grpc
 from attrs import field, frozen
 
 from linkbound.estimator.v1 import catalog_service_pb2
-from linkbound.ingest.v1 import ingest_service_pb2, run_pb2, run_service_pb2
+from linkbound.ingest.v1 import ingest_service_pb2, query_service_pb2, run_pb2, run_service_pb2
 
 NOBODY_LISTENS = "127.0.0.1:1"
 
@@ -51,6 +51,15 @@ def scripted_methods(script: Script) -> dict[str, dict[str, grpc.RpcMethodHandle
             behave, request_type.FromString, lambda message: message.SerializeToString()
         )
 
+    def stream_handler(method: str, request_type: Any) -> grpc.RpcMethodHandler[Any, Any]:
+        def behave(_request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+            script.play(method, context)
+            return iter(())
+
+        return grpc.unary_stream_rpc_method_handler(
+            behave, request_type.FromString, lambda message: message.SerializeToString()
+        )
+
     def model(request: catalog_service_pb2.GetModelRequest) -> catalog_service_pb2.GetModelResponse:
         return catalog_service_pb2.GetModelResponse(model=catalog_service_pb2.Model(name=request.model))
 
@@ -74,9 +83,13 @@ def scripted_methods(script: Script) -> dict[str, dict[str, grpc.RpcMethodHandle
                 "AppendTrainingSteps", ingest_service_pb2.AppendTrainingStepsRequest, committed
             )
         },
+        "linkbound.ingest.v1.QueryService": {
+            "QuerySql": stream_handler("QuerySql", query_service_pb2.QuerySqlRequest),
+        },
         "linkbound.ingest.v1.RunService": {
             "CreateRun": handler("CreateRun", run_service_pb2.CreateRunRequest, created),
             "DeleteRun": handler("DeleteRun", run_service_pb2.DeleteRunRequest, deleted),
+            "WatchRuns": stream_handler("WatchRuns", run_service_pb2.WatchRunsRequest),
         },
     }
 

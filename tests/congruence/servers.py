@@ -16,6 +16,7 @@ from ingest_service.settings import StoreSettings
 from linkbound.client.local.blocking import STORE_FILE_NAME
 from serving.lifecycle import OnStarted
 from serving.settings import ServerSettings
+from tests.new_store import laid
 
 STARTUP_SECONDS = 30.0
 Serve = Callable[[OnStarted, asyncio.Event], Awaitable[None]]
@@ -88,7 +89,7 @@ def ingest_server(data_directory: Path, settings: ServerSettings | None = None, 
     chosen = evolve(settings or ServerSettings(grace_seconds=1), port=port)
 
     async def serve(on_started: OnStarted, stop: asyncio.Event) -> None:
-        with Ingest.open(StoreSettings(path=data_directory / STORE_FILE_NAME)) as ingest:
+        with Ingest.open(StoreSettings(path=laid(data_directory / STORE_FILE_NAME))) as ingest:
             await serve_ingest(chosen, ingest, on_started=on_started, stop=stop)
 
     return serve

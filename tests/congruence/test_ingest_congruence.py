@@ -276,7 +276,7 @@ def test_records_page_by_themselves(ingest_caller: Callable[[str], Caller], kind
     caller = ingest_caller(kind)
     caller.ask(call("create_run", "r1"))
     records = [evolve(REQUESTS[0], subject=subject, request_index=index) for subject in "ba" for index in range(1100)]
-    assert caller.ask(append("r1", "w1", 1, records)) == 1
+    assert caller.ask(append("r1", "w1", 1, records)).committed_sequence_number == 1
     records = [evolve(record, writer_id="w1") for record in records]
     assert caller.ask(call("list_request_records", "r1")) == records[1100:] + records[:1100]
     assert caller.ask(call("list_request_records", "r1", subject="b")) == records[:1100]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
@@ -10,6 +11,7 @@ import pytest
 
 from linkbound import (
     AsyncEstimatorClient,
+    AsyncIngestClient,
     DeadlineExceededError,
     EstimatorClient,
     FailedPreconditionError,
@@ -66,6 +68,23 @@ class TestErrors:
         with scripted(None) as (target, script):
             client = AsyncEstimatorClient(target)
             asking = asyncio.create_task(client.get_model("m", timeout_seconds=60))
+            await asyncio.to_thread(script.called.wait)
+            await client.close()
+            with pytest.raises(FailedPreconditionError) as caught:
+                await asking
+            assert caught.value.reason == "CLIENT_CLOSED"
+
+    @pytest.mark.parametrize(
+        "first_answer",
+        [lambda client: anext(client.watch_runs()), lambda client: client.query_sql("SELECT 1")],
+        ids=["watch_runs", "query_sql"],
+    )
+    async def test_nor_is_a_stream_under_way(
+        self, first_answer: Callable[[AsyncIngestClient], Awaitable[object]]
+    ) -> None:
+        with scripted(None) as (target, script):
+            client = AsyncIngestClient(target)
+            asking = asyncio.ensure_future(first_answer(client))
             await asyncio.to_thread(script.called.wait)
             await client.close()
             with pytest.raises(FailedPreconditionError) as caught:

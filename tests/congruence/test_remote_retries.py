@@ -40,7 +40,8 @@ class TestRetries:
 
     def test_an_append_is_tried_again_under_its_number(self) -> None:
         with scripted(UNAVAILABLE, UNAVAILABLE) as (target, script), IngestClient(target) as client:
-            assert client.append("r", writer_id="w", sequence_number=7, records=STEPS) == 7
+            stored = client.append("r", writer_id="w", sequence_number=7, records=STEPS)
+        assert stored.committed_sequence_number == 7
         assert len(script.calls) == 3
 
     def test_a_creation_is_tried_again(self) -> None:

@@ -3,8 +3,8 @@
     python -m tests.faults.agent TARGET RUN WRITER_ID SPOOL PROGRESS GENERATION
 
 Sample number i of generation g has the time g * GENERATION_NS + i and the value i, so that SQL can tell what is missing
-or twice. After each write that returned, PROGRESS holds how many samples are in the spool, and up to which number the
-service acknowledged. SIGTERM: deliver everything and end. SIGUSR1: say on stderr where every thread is.
+or twice. After each write that returned, and at the end, PROGRESS holds how many samples are in the spool, and up to
+which number the service acknowledged. SIGTERM: deliver everything and end. SIGUSR1: say on stderr where each thread is.
 """
 
 from __future__ import annotations
@@ -31,10 +31,15 @@ _PROGRESS = struct.Struct("<qq")
 
 @frozen
 class Progress:
-    """What an agent told: samples that it spooled, and the number that is committed."""
+    """What an agent told: samples that it spooled in this generation, and the number that is committed in all."""
 
     spooled_count: int
     committed_number: int
+
+    @property
+    def acknowledged_count(self) -> int:
+        """Samples of all generations that the agent knows to be stored: each write is a batch."""
+        return self.committed_number * SAMPLES_PER_WRITE
 
 
 def read_progress(path: Path) -> Progress:
@@ -76,6 +81,7 @@ def write_until(stop: threading.Event, told: Assignment) -> None:
             writer.write([SampleColumns(series_index=0, time_ns=times, value=values)])
             count += SAMPLES_PER_WRITE
             os.pwrite(file, _PROGRESS.pack(count, writer.committed), 0)
+    os.pwrite(file, _PROGRESS.pack(count, writer.committed), 0)
     assert (writer.dropped, writer.damaged, writer.rejected, writer.pending) == (0, 0, 0, 0)
 
 

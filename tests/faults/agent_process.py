@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from tests.faults.agent import Progress, read_progress
+from tests.faults.truth import Told
 from tests.integration.command_line import LIMIT_SECONDS, POLL_SECONDS, environment
 
 ROOT = Path(__file__).parents[2]
@@ -26,11 +27,27 @@ class AgentProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self.spooled_counts: list[int] = []
         """What each generation that ended told to be in the spool."""
+        self._acknowledged_count = 0
 
     @property
     def progress(self) -> Progress:
         """What the generation that runs told last."""
         return read_progress(self._progress_path)
+
+    @property
+    def acknowledged_count(self) -> int:
+        """Samples that it ever knew to be stored."""
+        return max(self._acknowledged_count, self.progress.acknowledged_count)
+
+    @property
+    def log_text(self) -> str:
+        """What it logged, all generations together."""
+        return self._log_path.read_text() if self._log_path.exists() else ""
+
+    @property
+    def told(self) -> Told:
+        """What it told of itself, once it ended."""
+        return Told(spooled_counts=self.spooled_counts, acknowledged_count=self.acknowledged_count)
 
     def start(self) -> None:
         """Start the next generation."""
@@ -85,6 +102,7 @@ class AgentProcess:
             process.wait(DELIVERY_LIMIT_SECONDS)
         finally:
             process.kill()
+        self._acknowledged_count = self.acknowledged_count
         self.spooled_counts.append(self.progress.spooled_count)
         return process.returncode
 

@@ -8,7 +8,7 @@ import os
 import random
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from tests.integration.servers import estimator_server, ingest_server
 DEFAULT_CALL_COUNT = 25
 STREAMED_ANSWER_COUNT = 3
 QUIET_SECONDS = 1.0
+CALLS_AT_ONCE = 5
 PATIENCE_SECONDS = 30.0
 ESTIMATOR_SERVICES = (
     estimator_service_pb2.DESCRIPTOR.services_by_name["EstimatorService"],
@@ -97,6 +98,12 @@ async def every_method(folder: Path) -> AsyncIterator[tuple[grpc.aio.Channel, Me
                 yield channel, method
 
 
+def group_sizes(call_count: int) -> Iterator[int]:
+    """How many of the calls are made at once, one group after the other."""
+    for start in range(0, call_count, CALLS_AT_ONCE):
+        yield min(CALLS_AT_ONCE, call_count - start)
+
+
 async def test_bytes_that_are_no_message_are_an_invalid_argument(tmp_path: Path) -> None:
     found = {
         method.full_name: await code_of(channel, method, [NO_MESSAGE])
@@ -112,9 +119,10 @@ async def test_no_request_breaks_a_service(tmp_path: Path, capsys: pytest.Captur
     async for channel, method in every_method(tmp_path):
         source = random.Random(f"{seed} {method.full_name}")
         kind = GetMessageClass(method.input_type)
-        for _ in range(call_count):
-            requests = [random_message(kind, source).SerializeToString() for _ in range(3)]
-            codes[(await code_of(channel, method, requests)).name] += 1
+        for count in group_sizes(call_count):
+            calls = [[random_message(kind, source).SerializeToString() for _ in range(3)] for _ in range(count)]
+            ended = await asyncio.gather(*(code_of(channel, method, requests) for requests in calls))
+            codes.update(code.name for code in ended)
     assert codes["OK"] > 0
     assert codes["INVALID_ARGUMENT"] > 0
     with capsys.disabled():

@@ -6,11 +6,12 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import attrs
 
@@ -72,14 +73,17 @@ def shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def start(
-    *arguments: str, settings: Mapping[str, str] | None = None, stdin: int | None = None
+    *arguments: str,
+    settings: Mapping[str, str] | None = None,
+    stdin: int | None = None,
+    stderr: int | IO[str] = subprocess.PIPE,
 ) -> subprocess.Popen[str]:
     """Starts the command in a process group of its own, so that a signal can be sent to it alone."""
     return subprocess.Popen(
         [COMMAND, *arguments],
         stdin=stdin,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=stderr,
         text=True,
         env=environment(settings),
         start_new_session=True,
@@ -90,17 +94,22 @@ def start(
 def serving(*arguments: str, settings: Mapping[str, str] | None = None) -> Iterator[dict[str, str]]:
     """Servers as long as the block runs; the address of each service by its name."""
     part_count = 1 if "--only" in arguments else 2
-    process = start("serve", "--estimator-port", "0", "--ingest-port", "0", *arguments, settings=settings)
-    try:
-        assert process.stdout is not None
-        matches = [_SERVING.fullmatch(process.stdout.readline().strip()) for _ in range(part_count)]
-        yield {match[1]: match[2] for match in matches if match is not None}
-        process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=LIMIT_SECONDS)
-        assert process.returncode == 0, err
-    finally:
-        process.kill()
-        process.communicate()
+    # A pipe that nobody reads fills with the lines of some hundred calls, and then the server waits for ever.
+    with tempfile.TemporaryFile("w+") as log:
+        process = start(
+            "serve", "--estimator-port", "0", "--ingest-port", "0", *arguments, settings=settings, stderr=log
+        )
+        try:
+            assert process.stdout is not None
+            matches = [_SERVING.fullmatch(process.stdout.readline().strip()) for _ in range(part_count)]
+            yield {match[1]: match[2] for match in matches if match is not None}
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=LIMIT_SECONDS)
+            log.seek(0)
+            assert process.returncode == 0, log.read()
+        finally:
+            process.kill()
+            process.communicate()
 
 
 def children_of(pid: int) -> list[int]:

@@ -17,6 +17,7 @@ from ingest_service.settings import AdmissionSettings, ReadingSettings, StoreSet
 from serving.builder import ServiceBinding, build_server
 from serving.lifecycle import OnStarted, run_until_stopped
 from serving.settings import ServerSettings
+from tests.new_store import laid
 
 # A test never waits this long; it only keeps a broken one from waiting for ever.
 PATIENCE_SECONDS = 60.0
@@ -79,7 +80,7 @@ async def ingest_server(
 ) -> AsyncIterator[Running]:
     """The ingest service over the store in `folder`, which is checkpointed when it is closed and not in between."""
     quiet: dict[str, Any] = {"checkpoint_idle_seconds": 86_400.0, "checkpoint_age_seconds": 86_400.0}
-    with Ingest.open(StoreSettings(path=folder / "linkbound.duckdb", **(quiet | store))) as ingest:
+    with Ingest.open(StoreSettings(path=laid(folder / "linkbound.duckdb"), **(quiet | store))) as ingest:
         serve = partial(
             serve_ingest,
             settings or ServerSettings(),

@@ -40,9 +40,7 @@ def say(line: str) -> None:
 
 def acknowledged(writer: str, future: Future[Any]) -> None:
     """Prints the number that `future` acknowledges."""
-    result = future.result()
-    number = result if isinstance(result, int) else result.committed_sequence_number
-    say(f"{writer} {number}")
+    say(f"{writer} {future.result().committed_sequence_number}")
 
 
 def stream_samples(ingest: Ingest, writer: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,11 @@ from linkbound.domain.metric import Metric, Spread
 from linkbound.domain.records import AppendRequest, MetricAggregate, Record, RequestRecord
 from linkbound.domain.run import CreateRunRequest
 from linkbound.domain.samples import OpenStreamRequest, SampleBatch, SampleColumns, SeriesDescriptor
+from tests.new_store import MIGRATION_COUNT, START, laid
 
 RUN = "study-109g"
 TX = SeriesDescriptor(metric="port_xmit_data", node="spark1", device="mlx5_0", port=1, unit_bytes=4)
 RX = SeriesDescriptor(metric="port_rcv_data", node="spark1", device="mlx5_0", port=1, unit_bytes=4)
-START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @define
@@ -57,7 +57,14 @@ class GatedClock:
 
 
 def opened(folder: Path, clock: Callable[[], datetime] | None = None, **limits: Any) -> Ingest:
-    """The store in `folder`."""
+    """The store in `folder`; the clock of a new one is as late as if it had been made just now."""
+    path = folder / "linkbound.duckdb"
+    clock = clock or TickingClock(0 if path.exists() else MIGRATION_COUNT)
+    return made_or_opened(laid(path).parent, clock, **limits)
+
+
+def made_or_opened(folder: Path, clock: Callable[[], datetime] | None = None, **limits: Any) -> Ingest:
+    """The same for tests of how a store is made."""
     return Ingest.open(StoreSettings(path=folder / "linkbound.duckdb", **limits), clock or TickingClock())
 
 

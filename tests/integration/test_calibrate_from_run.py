@@ -46,7 +46,8 @@ def targets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Targets]:
     try:
         with IngestClient(ingest.target) as client:
             client.create_run(RUN, source="a recording", settings=SETTINGS)
-            assert client.append(RUN, writer_id="bench", sequence_number=1, records=recorded_requests()) == 1
+            stored = client.append(RUN, writer_id="bench", sequence_number=1, records=recorded_requests())
+            assert stored.committed_sequence_number == 1
         yield Targets(estimator.target, ingest.target)
     finally:
         ingest.stop()

@@ -19,32 +19,43 @@ from tests.bound import bounded
 from tests.integration.replaceable import Replaceable
 from tests.integration.servers import PATIENCE_SECONDS
 
-REQUESTS = tuple(EngineRequest(prompt_tokens=1, output_tokens=1 + index) for index in range(1500))
+REQUESTS = tuple(EngineRequest(prompt_tokens=1, output_tokens=1 + index) for index in range(1200))
 """Each ends in a pass of its own."""
 SCHEDULER = SchedulerSettings(max_num_batched_tokens=10**6)
 WITH_TIMES: dict[str, Any] = {"scheduler": SCHEDULER, "engine_calibration": "glm-5.3-dgx-spark-8-200g"}
 """All of it is replayed and priced before its first message."""
+REQUESTS_WITH_TIMES = REQUESTS[:1000]
 
 
-def entries_of(requests: tuple[EngineRequest, ...]) -> list[SchedulePass | ScheduleSummary]:
+@pytest.fixture(scope="module")
+def expected() -> list[SchedulePass | ScheduleSummary]:
     with EstimatorClient() as client:
-        return list(client.stream_schedule(requests, scheduler=SCHEDULER))
+        return list(client.stream_schedule(REQUESTS, scheduler=SCHEDULER))
+
+
+@pytest.fixture(scope="module")
+def expected_with_times() -> list[SchedulePass | ScheduleSummary]:
+    with EstimatorClient() as client:
+        return list(client.stream_schedule(REQUESTS_WITH_TIMES, **WITH_TIMES))
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_schedule_outlives_its_server(replaceable: Replaceable, number: signal.Signals) -> None:
-    expected = entries_of(REQUESTS)
+def test_a_schedule_outlives_its_server(
+    replaceable: Replaceable, expected: list[SchedulePass | ScheduleSummary], number: signal.Signals
+) -> None:
     received = []
     with bounded(), EstimatorClient(replaceable.target) as client:
         for entry in client.stream_schedule(REQUESTS, scheduler=SCHEDULER):
             received.append(entry)
-            if len(received) in (5, 700):
+            if len(received) in (5, 500):
                 replaceable.stop(number)
                 replaceable.start()
     assert received == expected
 
 
-async def test_an_asyncio_schedule_outlives_its_server(replaceable: Replaceable) -> None:
+async def test_an_asyncio_schedule_outlives_its_server(
+    replaceable: Replaceable, expected: list[SchedulePass | ScheduleSummary]
+) -> None:
     received = []
     async with asyncio.timeout(PATIENCE_SECONDS), AsyncEstimatorClient(replaceable.target) as client:
         async for entry in client.stream_schedule(REQUESTS, scheduler=SCHEDULER):
@@ -52,7 +63,7 @@ async def test_an_asyncio_schedule_outlives_its_server(replaceable: Replaceable)
             if len(received) == 5:
                 replaceable.stop(signal.SIGKILL)
                 replaceable.start()
-    assert received == entries_of(REQUESTS)
+    assert received == expected
 
 
 class Watching(grpc.UnaryStreamClientInterceptor):
@@ -72,9 +83,10 @@ class Watching(grpc.UnaryStreamClientInterceptor):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_schedule_with_times_outlives_its_server(replaceable: Replaceable, number: signal.Signals) -> None:
+def test_a_schedule_with_times_outlives_its_server(
+    replaceable: Replaceable, expected_with_times: list[SchedulePass | ScheduleSummary], number: signal.Signals
+) -> None:
     """Nothing has come when its server goes away, and its successor takes longer than one that is not there may."""
-    requests = REQUESTS[:1000]
     watching, received = Watching(), list[SchedulePass | ScheduleSummary]()
     options = [("grpc.enable_http_proxy", 0), ("grpc.max_reconnect_backoff_ms", 200)]
     with (
@@ -83,7 +95,7 @@ def test_a_schedule_with_times_outlives_its_server(replaceable: Replaceable, num
         EstimatorClient(channel=grpc.intercept_channel(channel, watching)) as client,
         ThreadPoolExecutor(1) as reader,
     ):
-        entries = client.stream_schedule(requests, **WITH_TIMES)
+        entries = client.stream_schedule(REQUESTS_WITH_TIMES, **WITH_TIMES)
         reading = reader.submit(lambda: received.extend(entries))
         assert watching.was_taken.wait(PATIENCE_SECONDS)
         replaceable.stop(number)
@@ -92,5 +104,4 @@ def test_a_schedule_with_times_outlives_its_server(replaceable: Replaceable, num
             time.sleep(0.01)
         replaceable.start()
         reading.result()
-        with EstimatorClient() as alone:
-            assert received == list(alone.stream_schedule(requests, **WITH_TIMES))
+    assert received == expected_with_times

@@ -64,6 +64,7 @@ from linkbound.ingest.v1.run_service_pb2_grpc import RunServiceStub
 from serving.builder import ServiceBinding
 from serving.settings import ServerSettings
 from tests.integration.servers import Running, ingest_server, service_server
+from tests.new_store import laid
 
 if TYPE_CHECKING:
     # These exist for type checkers only.
@@ -323,7 +324,7 @@ async def test_a_second_server_on_the_same_port_does_not_start(tmp_path: Path, s
 
 
 async def test_a_query_ends_at_its_limit(tmp_path: Path) -> None:
-    with Ingest.open(StoreSettings(path=tmp_path / "linkbound.duckdb")) as ingest:
+    with Ingest.open(StoreSettings(path=laid(tmp_path / "linkbound.duckdb"))) as ingest:
         threads = StoreThreads()
         # The limit is over before the thread that asks the store can answer.
         servicer = QueryServicer(ingest, threads, limit_seconds=0.0)
@@ -350,7 +351,7 @@ class LateContext:
 
 
 async def test_a_query_whose_time_is_over_does_not_get_more_of_it(tmp_path: Path) -> None:
-    with Ingest.open(StoreSettings(path=tmp_path / "linkbound.duckdb")) as ingest:
+    with Ingest.open(StoreSettings(path=laid(tmp_path / "linkbound.duckdb"))) as ingest:
         threads, context = StoreThreads(), LateContext()
         servicer: Any = QueryServicer(ingest, threads)
         with pytest.raises(DeadlineExceededError) as caught:

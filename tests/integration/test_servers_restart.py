@@ -14,6 +14,7 @@ from linkbound.domain.run import CreateRunRequest
 from linkbound.domain.samples import SampleColumns, SeriesDescriptor
 from serving.settings import ServerSettings
 from tests.integration.servers import ingest_server
+from tests.new_store import laid
 
 pytestmark = pytest.mark.storage
 
@@ -38,7 +39,7 @@ async def write_everything(target: str, progress: asyncio.Queue[int]) -> None:
 
 
 async def test_every_sample_is_stored_once_however_often_the_service_restarts(tmp_path: Path) -> None:
-    store = StoreSettings(path=tmp_path / "linkbound.duckdb")
+    store = StoreSettings(path=laid(tmp_path / "linkbound.duckdb"))
     with Ingest.open(store) as ingest:
         ingest.create_run(CreateRunRequest(run_id="r"))
     async with ingest_server(tmp_path) as server:

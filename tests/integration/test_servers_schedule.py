@@ -18,7 +18,7 @@ from estimator_service.server import serve as serve_estimator
 from estimator_service.service import Estimator
 from linkbound import AsyncEstimatorClient, EngineRequest, EstimatorClient, SchedulerSettings
 from linkbound.client.remote.errors import error_of_call
-from linkbound.client.remote.streams import ESTIMATE_SCHEDULE
+from linkbound.client.remote.estimator_streams import ESTIMATE_SCHEDULE
 from linkbound.convert.schedule import schedule_request_to_proto
 from linkbound.domain.schedule import SchedulePass, SchedulePasses, ScheduleRequest, ScheduleSummary
 from linkbound.estimator.v1.schedule_pb2 import EstimateScheduleRequest, EstimateScheduleResponse

@@ -20,7 +20,7 @@ from linkbound.ingest.v1.run_service_pb2 import ListRunsRequest, SealRunRequest
 from linkbound.ingest.v1.run_service_pb2_grpc import RunServiceStub
 from serving.settings import ServerSettings
 from tests.integration.probes import NOT_SERVING, SERVING, error_of
-from tests.integration.servers import PATIENCE_SECONDS, running
+from tests.integration.servers import PATIENCE_SECONDS, QUIET_READING, running
 
 
 @pytest.mark.storage
@@ -59,9 +59,6 @@ class StuckStore:
         self.entered = threading.Event()
         self.leave = threading.Event()
 
-    def publish_every(self, _interval_seconds: float) -> None:
-        """It publishes nothing."""
-
     def list_runs(self, _request: Any) -> Any:
         self.entered.set()
         assert self.leave.wait(PATIENCE_SECONDS)
@@ -70,7 +67,7 @@ class StuckStore:
 
 async def test_the_service_ends_after_the_last_call_left_the_store() -> None:
     store: Any = StuckStore()
-    serve = partial(serve_ingest, ServerSettings(grace_seconds=0.0), store)
+    serve = partial(serve_ingest, ServerSettings(grace_seconds=0.0), store, reading=QUIET_READING)
     async with (
         running(lambda on_started, stop: serve(on_started=on_started, stop=stop)) as server,
         server.channel() as channel,
@@ -92,9 +89,6 @@ class UnknownCondition:
         self.asked = False
         self.has_room = True
 
-    def publish_every(self, _interval_seconds: float) -> None:
-        """It publishes nothing."""
-
     @property
     def healthy(self) -> bool:
         if self.asked:
@@ -108,8 +102,9 @@ async def test_a_store_that_cannot_be_asked_ends_the_service(monkeypatch: pytest
     store: Any = UnknownCondition()
     started: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     async with asyncio.timeout(PATIENCE_SECONDS):
+        stop = asyncio.Event()
         with pytest.raises(RuntimeError, match="no answer"):
-            await serve_ingest(ServerSettings(), store, on_started=started.set_result, stop=asyncio.Event())
+            await serve_ingest(ServerSettings(), store, on_started=started.set_result, stop=stop, reading=QUIET_READING)
 
 
 class SlowReads:
@@ -122,9 +117,6 @@ class SlowReads:
         self.entered = threading.Semaphore(0)
         self.leave = threading.Event()
 
-    def publish_every(self, _interval_seconds: float) -> None:
-        """It publishes nothing."""
-
     def list_runs(self, _request: Any) -> Any:
         self.entered.release()
         assert self.leave.wait(PATIENCE_SECONDS)
@@ -136,7 +128,7 @@ class SlowReads:
 
 async def test_slow_reads_do_not_keep_changes_waiting() -> None:
     store: Any = SlowReads()
-    serve = partial(serve_ingest, ServerSettings(), store)
+    serve = partial(serve_ingest, ServerSettings(), store, reading=QUIET_READING)
     async with (
         running(lambda on_started, stop: serve(on_started=on_started, stop=stop)) as server,
         server.channel() as channel,

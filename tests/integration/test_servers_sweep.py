@@ -20,7 +20,7 @@ from estimator_service.server import serve as serve_estimator
 from estimator_service.service import Estimator, default_estimator
 from linkbound import AsyncEstimatorClient, EstimatorClient, SweepAxis, SweepColumns, SweepRange, SweepVariable
 from linkbound.client.remote.errors import error_of_call
-from linkbound.client.remote.streams import STREAM_SWEEP
+from linkbound.client.remote.estimator_streams import STREAM_SWEEP
 from linkbound.convert.sweep import sweep_request_to_proto
 from linkbound.domain.link import Link
 from linkbound.domain.sweep import SweepRequest

@@ -1,12 +1,15 @@
 """The tutorial of sizing works as printed: every command runs, and prints what stands below it."""
 
 import re
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.integration.command_line import shell
 from tests.integration.readme import Example, blocks, examples
+from tests.unit.cli.command import SETTINGS, Command, Outcome
 
 PAGE = Path(__file__).parents[2] / "docs" / "sizing.md"
 EXAMPLES = [example for block in blocks("console", PAGE) for example in examples(block)]
@@ -24,12 +27,36 @@ QUESTIONS = (
 )
 
 
+@pytest.fixture
+def linkbound(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Command:
+    for name in SETTINGS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return Command(capsys)
+
+
+def done(script: str, folder: Path, linkbound: Command) -> Outcome:
+    """What a script of the page does: the command in this process, and a shell for what its output goes through."""
+    command, *filters = script.split(" | ")
+    program, *arguments = shlex.split(command)
+    if program != "linkbound":
+        whole = shell(script, folder)
+        return Outcome(whole.returncode, whole.stdout, whole.stderr)
+    outcome = linkbound(*arguments)
+    if not filters or outcome.exit_code != 0:
+        return outcome
+    shown = subprocess.run(
+        ["bash", "-c", " | ".join(filters)], input=outcome.out, capture_output=True, text=True, check=False
+    )
+    return Outcome(shown.returncode, shown.stdout, outcome.err + shown.stderr)
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.command[:60])
-def test_a_command_prints_what_is_shown(example: Example, tmp_path: Path) -> None:
-    result = shell(example.command, tmp_path)
-    assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout == example.output
-    assert result.stdout.strip()
+def test_a_command_prints_what_is_shown(example: Example, tmp_path: Path, linkbound: Command) -> None:
+    result = done(example.command, tmp_path, linkbound)
+    assert (result.exit_code, result.err) == (0, "")
+    assert result.out == example.output
+    assert result.out.strip()
 
 
 def test_every_command_of_the_page_is_run() -> None:

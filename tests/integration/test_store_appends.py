@@ -28,6 +28,7 @@ from linkbound.domain.errors import (
 )
 from linkbound.domain.metric import Metric, Spread
 from linkbound.domain.records import (
+    AppendOutcome,
     AppendRequest,
     CollectiveResult,
     Event,
@@ -152,7 +153,7 @@ def flat(record: Record) -> tuple[object, ...]:
 @pytest.mark.parametrize(("table", "full", "bare"), list(zip(TABLES, FULL, BARE, strict=True)))
 def test_every_field_of_a_record_is_stored(tmp_path: Path, table: str, full: Record, bare: Record) -> None:
     with opened(tmp_path) as store:
-        assert with_run(store).append(appended(1, full, bare)).result() == 1
+        assert with_run(store).append(appended(1, full, bare)).result().committed_sequence_number == 1
         assert store.get_run(RUN).row_counts.total_row_count == 2
     assert rows(tmp_path, f"SELECT * FROM hot.{table} ORDER BY rowid") == [
         (RUN, "bench", 1, 0, *flat(full)),
@@ -195,7 +196,7 @@ def test_chunks_of_tokens_are_stored_with_their_requests_and_are_no_rows_of_thei
         with_run(store).append(appended(1, request_record(), CHUNKED, single)).result()
         store.append(appended(2, attrs.evolve(single, subject="P1"))).result()
         # A repetition stores nothing twice; other chunks under the same number are other content.
-        assert store.append(appended(1, request_record(), CHUNKED, single)).result() == 1
+        assert store.append(appended(1, request_record(), CHUNKED, single)).result().committed_sequence_number == 1
         with pytest.raises(AbortedError):
             store.append(appended(1, request_record(), CHUNKED, CHUNKED)).result()
         assert store.get_run(RUN).row_counts == RunRowCounts(request_record_count=4, chunk_count=9)
@@ -223,9 +224,9 @@ def test_the_ledger_says_what_each_append_brought(tmp_path: Path) -> None:
 
 def test_sending_again_stores_nothing_more(ingest: Ingest) -> None:
     for _ in range(3):
-        assert ingest.append(appended(1)).result() == 1
+        assert ingest.append(appended(1)).result().committed_sequence_number == 1
     ingest.append(appended(2)).result()
-    assert ingest.append(appended(1)).result() == 1
+    assert ingest.append(appended(1)).result().committed_sequence_number == 1
     assert ingest.get_run(RUN).row_counts == RunRowCounts(metric_aggregate_count=2)
 
 
@@ -233,13 +234,13 @@ def test_sending_again_after_a_restart_stores_nothing_more(tmp_path: Path) -> No
     with opened(tmp_path) as store:
         with_run(store).append(appended(1)).result()
     with opened(tmp_path) as store:
-        assert store.append(appended(1)).result() == 1
+        assert store.append(appended(1)).result().committed_sequence_number == 1
         with pytest.raises(AbortedError):
             store.append(appended(1, aggregate("other"))).result()
         with pytest.raises(OutOfRangeError) as caught:
             store.append(appended(3)).result()
         assert caught.value.metadata["expectedSequenceNumber"] == "2"
-        assert store.append(appended(2)).result() == 2
+        assert store.append(appended(2)).result().committed_sequence_number == 2
         assert store.get_run(RUN).row_counts == RunRowCounts(metric_aggregate_count=2)
 
 
@@ -262,7 +263,7 @@ def test_other_content_gaps_and_the_wrong_kind_are_refused_and_change_nothing(in
         ingest.append(appended(2, writer="sampler")).result()
     assert kind.value.reason == "WRITER_KIND_MISMATCH"
     assert ingest.get_run(RUN).row_counts == RunRowCounts(metric_aggregate_count=1, sample_count=3)
-    assert ingest.append(appended(2)).result() == 2
+    assert ingest.append(appended(2)).result().committed_sequence_number == 2
 
 
 def test_one_unary_writer_may_append_every_kind_of_record(ingest: Ingest) -> None:
@@ -297,8 +298,8 @@ def test_what_waits_while_a_commit_runs_makes_up_the_next_one(tmp_path: Path) ->
         assert not first.done()
         assert not any(future.done() for future in others)
         clock.gate.set()
-        assert first.result() == 1
-        assert [future.result() for future in others] == list(range(2, 12))
+        assert first.result().committed_sequence_number == 1
+        assert [future.result().committed_sequence_number for future in others] == list(range(2, 12))
     assert transaction_sizes(tmp_path) == [1, 10]
 
 
@@ -313,7 +314,7 @@ def test_a_group_ends_at_its_row_limit(tmp_path: Path) -> None:
         fitting = GROUP_ROW_LIMIT // len(records)
         futures = [store.append(appended(number, *records)) for number in range(2, 2 + fitting + 1)]
         clock.gate.set()
-        assert futures[-1].result() == 2 + fitting
+        assert futures[-1].result().committed_sequence_number == 2 + fitting
     assert transaction_sizes(tmp_path) == [1, fitting, 1]
 
 
@@ -332,9 +333,12 @@ def test_a_full_queue_says_when_to_come_back_and_stores_nothing(tmp_path: Path) 
         assert caught.value.retry_delay_seconds > 0
         assert caught.value.metadata["queuedRowCount"] == "8"
         clock.gate.set()
-        assert running.result() == 1
-        assert queued.result() == 2
-        assert store.append(appended(3, *(aggregate(f"{index}") for index in range(3)))).result() == 3
+        assert running.result().committed_sequence_number == 1
+        assert queued.result().committed_sequence_number == 2
+        assert (
+            store.append(appended(3, *(aggregate(f"{index}") for index in range(3)))).result().committed_sequence_number
+            == 3
+        )
         assert store.get_run(RUN).row_counts.total_row_count == 12
 
 
@@ -361,12 +365,18 @@ def test_the_queue_is_bounded_by_bytes_too(tmp_path: Path) -> None:
 
 def test_an_append_larger_than_the_queue_is_let_in_when_it_is_empty(tmp_path: Path) -> None:
     with opened(tmp_path, queue_row_limit=1, queue_byte_limit=1) as store:
-        assert with_run(store).append(appended(1, *(aggregate(f"{index}") for index in range(50)))).result() == 1
+        assert (
+            with_run(store)
+            .append(appended(1, *(aggregate(f"{index}") for index in range(50))))
+            .result()
+            .committed_sequence_number
+            == 1
+        )
 
 
 def test_many_writers_at_once_lose_nothing(tmp_path: Path) -> None:
     writer_count, append_count, record_count = 8, 25, 4
-    futures: list[Future[int]] = []
+    futures: list[Future[AppendOutcome]] = []
     lock = threading.Lock()
 
     def write(store: Ingest, writer: str) -> None:
@@ -404,7 +414,7 @@ def test_closing_stores_what_is_queued_and_then_refuses(tmp_path: Path) -> None:
     futures = [store.append(appended(number)) for number in range(1, 50)]
     store.close()
     store.close()
-    assert [future.result(0) >= 1 for future in futures] == [True] * 49
+    assert [future.result(0).committed_sequence_number >= 1 for future in futures] == [True] * 49
     assert not store.healthy
     for call in (
         lambda: store.append(appended(50)),
@@ -426,4 +436,4 @@ def test_an_append_cannot_be_cancelled_once_it_is_queued(tmp_path: Path) -> None
         future = store.append(appended(1))
         assert not future.cancel()
         clock.gate.set()
-        assert future.result() == 1
+        assert future.result().committed_sequence_number == 1

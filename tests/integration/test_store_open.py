@@ -20,7 +20,7 @@ from linkbound.domain.errors import (
     ResourceExhaustedError,
     UnavailableError,
 )
-from tests.integration.store_content import TickingClock, appended, opened, rows, with_run
+from tests.integration.store_content import TickingClock, appended, made_or_opened, rows, with_run
 
 HOLD_FILE = """
 import sys, duckdb
@@ -31,13 +31,13 @@ sys.stdin.read()
 
 
 def test_a_missing_folder_is_made(tmp_path: Path) -> None:
-    with opened(tmp_path / "a" / "b") as store:
+    with made_or_opened(tmp_path / "a" / "b") as store:
         assert store.healthy
     assert (tmp_path / "a" / "b" / "linkbound.duckdb").is_file()
 
 
 def test_a_file_that_another_process_holds_is_named_with_its_holder(tmp_path: Path) -> None:
-    opened(tmp_path).close()
+    made_or_opened(tmp_path).close()
     path = tmp_path / "linkbound.duckdb"
     with subprocess.Popen(
         [sys.executable, "-c", HOLD_FILE, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -45,25 +45,25 @@ def test_a_file_that_another_process_holds_is_named_with_its_holder(tmp_path: Pa
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
         with pytest.raises(UnavailableError) as caught:
-            opened(tmp_path)
+            made_or_opened(tmp_path)
         holder.communicate()
     assert caught.value.reason == "STORE_LOCKED"
     assert caught.value.metadata["pid"] == str(holder.pid)
     assert caught.value.metadata["path"] == str(path)
     assert str(holder.pid) in caught.value.message
-    opened(tmp_path).close()
+    made_or_opened(tmp_path).close()
 
 
 @pytest.mark.parametrize("name", ["linkbound.duckdb", "other-name.duckdb"])
 def test_one_process_opens_a_file_once(tmp_path: Path, name: str) -> None:
-    with opened(tmp_path) as store:
+    with made_or_opened(tmp_path) as store:
         if name != "linkbound.duckdb":
             (tmp_path / name).symlink_to(tmp_path / "linkbound.duckdb")
         with pytest.raises(UnavailableError) as caught:
             Ingest.open(StoreSettings(path=tmp_path / name))
         assert caught.value.reason == "STORE_LOCKED"
         assert caught.value.metadata["pid"] == str(os.getpid())
-        assert with_run(store).append(appended(1)).result() == 1
+        assert with_run(store).append(appended(1)).result().committed_sequence_number == 1
 
 
 @pytest.mark.parametrize("content", [b"not a database", b"x" * 100_000])
@@ -71,7 +71,7 @@ def test_a_file_that_is_no_store_is_refused_and_left_alone(tmp_path: Path, conte
     path = tmp_path / "linkbound.duckdb"
     path.write_bytes(content)
     with pytest.raises(FailedPreconditionError) as caught:
-        opened(tmp_path)
+        made_or_opened(tmp_path)
     assert caught.value.reason == "STORE_UNREADABLE"
     assert caught.value.metadata["path"] == str(path)
     assert path.read_bytes() == content
@@ -80,28 +80,28 @@ def test_a_file_that_is_no_store_is_refused_and_left_alone(tmp_path: Path, conte
 def test_a_folder_where_none_can_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FailedPreconditionError) as caught:
-        opened(tmp_path / "file")
+        made_or_opened(tmp_path / "file")
     assert caught.value.reason == "STORE_UNREADABLE"
 
 
 def test_a_store_of_a_newer_release_is_refused(tmp_path: Path) -> None:
-    opened(tmp_path).close()
+    made_or_opened(tmp_path).close()
     newest = shipped_migrations()[-1].version
     with duckdb.connect(str(tmp_path / "linkbound.duckdb")) as connection:
         connection.execute("INSERT INTO hot.schema_versions VALUES (?, 'later', now()::TIMESTAMP)", [newest + 1])
     with pytest.raises(FailedPreconditionError) as caught:
-        opened(tmp_path)
+        made_or_opened(tmp_path)
     assert caught.value.reason == "SCHEMA_NEWER"
     assert caught.value.metadata == {"schemaVersion": str(newest + 1), "knownSchemaVersion": str(newest)}
     assert len(rows(tmp_path, "SELECT version FROM hot.schema_versions")) == newest + 1
 
 
 def test_every_migration_is_applied_once_in_order(tmp_path: Path) -> None:
-    opened(tmp_path).close()
+    made_or_opened(tmp_path).close()
     first = rows(tmp_path, "SELECT * FROM hot.schema_versions ORDER BY apply_time_utc")
     assert [version for version, _, _ in first] == [m.version for m in shipped_migrations()]
     assert [version for version, _, _ in first] == list(range(1, len(first) + 1))
-    opened(tmp_path).close()
+    made_or_opened(tmp_path).close()
     assert rows(tmp_path, "SELECT * FROM hot.schema_versions ORDER BY apply_time_utc") == first
 
 
@@ -163,7 +163,7 @@ def test_a_disk_that_is_full_at_the_opening_is_named(
 
     monkeypatch.setattr(duckdb, "connect", connect)
     with pytest.raises(ResourceExhaustedError) as caught:
-        opened(tmp_path)
+        made_or_opened(tmp_path)
     assert (caught.value.reason, caught.value.retry_delay_seconds) == ("DISK_FULL", None)
 
 
@@ -180,11 +180,11 @@ def test_a_full_disk_leaves_no_empty_file_behind_and_touches_no_other(
     with monkeypatch.context() as patched:
         patched.setattr(duckdb, "connect", connect)
         with pytest.raises(ResourceExhaustedError):
-            opened(tmp_path)
+            made_or_opened(tmp_path)
         assert file.exists() == bool(content)
         file.touch()
         with pytest.raises(ResourceExhaustedError):
-            opened(tmp_path)
+            made_or_opened(tmp_path)
         assert file.exists()
 
 

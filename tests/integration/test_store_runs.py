@@ -18,7 +18,6 @@ from linkbound.domain.records import ListRequestRecordsRequest, RequestRecord
 from linkbound.domain.run import CreateRunRequest, RunRowCounts, RunState, SealRunRequest, Setting
 from tests.integration.store_content import (
     RUN,
-    START,
     appended,
     batch,
     opened,
@@ -27,6 +26,7 @@ from tests.integration.store_content import (
     stream,
     with_run,
 )
+from tests.new_store import START
 
 PREDICTION = Prediction(
     estimator_version="0.1.0",
@@ -302,14 +302,14 @@ def test_sealing_checks_the_rows_and_then_nothing_can_be_appended(ingest: Ingest
     with pytest.raises(FailedPreconditionError) as caught:
         ingest.open_stream(stream())
     assert caught.value.reason == "RUN_SEALED"
-    assert ingest.append(appended(1, request_record(), request_record("P2"))).result() == 1
+    assert ingest.append(appended(1, request_record(), request_record("P2"))).result().committed_sequence_number == 1
 
 
 def test_appends_submitted_before_the_seal_are_in_the_run(ingest: Ingest) -> None:
     with_run(ingest)
     futures = [ingest.append(appended(number)) for number in range(1, 21)]
     ingest.seal_run(SealRunRequest(run=RUN, expected_row_count=20))
-    assert all(future.result(0) >= number for number, future in enumerate(futures, 1))
+    assert all(future.result(0).committed_sequence_number >= number for number, future in enumerate(futures, 1))
 
 
 def test_deleting_leaves_nothing_of_the_run_and_all_of_the_others(tmp_path: Path) -> None:
@@ -337,5 +337,5 @@ def test_a_deleted_run_can_be_created_anew_and_numbers_start_again(ingest: Inges
     ingest.delete_run(RUN)
     ingest.create_run(attrs.evolve(REQUEST, display_name="again"))
     assert ingest.get_run(RUN).row_counts == RunRowCounts()
-    assert ingest.append(appended(1, writer="sampler")).result() == 1
+    assert ingest.append(appended(1, writer="sampler")).result().committed_sequence_number == 1
     assert ingest.open_stream(stream(writer="bench")).submit(batch(1)).result().committed_sequence_number == 1

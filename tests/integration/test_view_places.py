@@ -14,6 +14,7 @@ from linkbound.domain.paging import PageRequest
 from linkbound.domain.run import SealRunRequest
 from tests.integration.sql_page import PAGE, SqlExample, answer_of, sql_examples, table_of
 from tests.integration.sql_store import SetClock, build
+from tests.new_store import laid
 
 pytestmark = pytest.mark.storage
 
@@ -26,7 +27,7 @@ def sealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a store whose runs are all sealed, with a snapshot."""
     folder = tmp_path_factory.mktemp("sealed")
     path = build(folder)
-    with Ingest.open(StoreSettings(path=path), SetClock()) as ingest:
+    with Ingest.open(StoreSettings(path=laid(path)), SetClock()) as ingest:
         for run in ingest.list_runs(PageRequest()).entries:
             ingest.seal_run(SealRunRequest(run=run.run_id))
         ingest.publish_snapshot()

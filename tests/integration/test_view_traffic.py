@@ -85,14 +85,13 @@ def test_windows_are_those_of_the_service(shared: ViewStore, data: st.DataObject
     portions = [data.draw(readings(series_id).filter(is_told_apart)) for series_id in series]
     filled(shared, series, [reading for portion in portions for reading in portion])
     request = TrafficRequest(run=RUN, windows_ns=WINDOWS_NS, max_point_count=10_000)
+    rows = {
+        window_ns: shared.dicts("SELECT * FROM windows(?, ?) ORDER BY start_ns", RUN, window_ns / 1e9)
+        for window_ns in WINDOWS_NS
+    }
     for port in traffic_of(series, portions, request):
         for window in port.windows:
-            told = shared.dicts(
-                "SELECT * FROM windows(?, ?) WHERE metric = ? ORDER BY start_ns",
-                RUN,
-                window.window_ns / 1e9,
-                port.metric,
-            )
+            told = [row for row in rows[window.window_ns] if row["metric"] == port.metric]
             expected = {point.start_ns: point.mean_bits_per_second for point in window.points}
             # A window that no reading touches has no row; the service tells of it as a silent one.
             assert {start_ns for start_ns, rate in expected.items() if rate > 0} <= {row["start_ns"] for row in told}

@@ -51,10 +51,11 @@ def install(folder: Path, wheel: Path, packages: Iterable[LockedPackage]) -> Cle
     venv.create(folder)
     lock = folder / "requirements.lock"
     lock.write_text("".join(package.text for package in packages), encoding="utf-8")
-    # pip of the test environment installs into the clean one, which then has not even pip.
+    # pip of the test environment installs into the clean one, which then has not even pip. Most of what it installs is
+    # never imported here, so what is is compiled then.
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(folder)]
     for arguments in [["--require-hashes", "-r", str(lock)], ["--no-index", str(wheel)]]:
-        subprocess.run([*pip, "install", "--quiet", "--no-deps", *arguments], check=True)
+        subprocess.run([*pip, "install", "--quiet", "--no-compile", "--no-deps", *arguments], check=True)
     return CleanEnvironment(folder)
 
 

@@ -8,6 +8,7 @@ forgotten.
 
 from __future__ import annotations
 
+import functools
 import typing
 from collections.abc import Callable
 from typing import Any
@@ -208,6 +209,7 @@ RESOURCE_FIELDS = {
 """Text fields that hold the id of a resource."""
 
 
+@functools.cache
 def of_type(fill: Fill, hint: Any, descriptor: Descriptor | None) -> Strategy:
     """Values of the type `hint`; `descriptor` is the message that holds them."""
     if typing.get_args(hint):

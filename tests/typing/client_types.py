@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import assert_type
 
 from linkbound import (
+    AppendOutcome,
     AsyncEstimatorClient,
     AsyncIngestClient,
     CollectiveKind,
@@ -69,7 +70,7 @@ def blocking(client: EstimatorClient, ingest: IngestClient) -> None:
     assert_type(list(ingest.list_phase_traffic("r")), list[PhaseTraffic])
     assert_type(calibrate_from_run(client, ingest, "r", link="200g", subjects=["s"]), EngineCalibration)
     steps = [TrainingStep(subject="s", node_count=1, step_seconds=1.0)]
-    assert_type(ingest.append("r", writer_id="w", sequence_number=1, records=steps), int)
+    assert_type(ingest.append("r", writer_id="w", sequence_number=1, records=steps), AppendOutcome)
     with ingest.writer("r", "w", [SeriesDescriptor(metric="m", node="n")]) as writer:
         writer.write([SampleColumns(series_index=0, time_ns=(1,), value=(1,))])
         assert_type(writer.committed, int)

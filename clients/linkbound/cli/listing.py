@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import TextIO, TypeVar
+from typing import TypeVar
 
 from linkbound.cli.failures import report
+from linkbound.cli.notices import tell_of
 from linkbound.domain.paging import UnreadableEntry, UnreadableEntryWarning
 
 EntryT = TypeVar("EntryT")
@@ -16,23 +17,7 @@ def listed(entries: Iterator[EntryT]) -> tuple[tuple[EntryT, ...], tuple[Unreada
     """Every entry, and those that are skipped."""
     unreadable: list[UnreadableEntry] = []
     with warnings.catch_warnings():
-        warnings.simplefilter("always", UnreadableEntryWarning)
-        show = warnings.showwarning
-
-        def tell(
-            message: Warning | str,
-            category: type[Warning],
-            filename: str,
-            lineno: int,
-            file: TextIO | None = None,
-            line: str | None = None,
-        ) -> None:
-            if isinstance(message, UnreadableEntryWarning):
-                unreadable.append(message.entry)
-            else:
-                show(message, category, filename, lineno, file, line)
-
-        warnings.showwarning = tell
+        tell_of(UnreadableEntryWarning, lambda warning: unreadable.append(warning.entry))
         found = tuple(entries)
     for entry in unreadable:
         report(f"{entry.name} is skipped: {entry.problem}")

@@ -100,11 +100,15 @@ runs.add_command(watch_runs)
 
 
 def _headline(run: Run) -> str:
-    return f"{run.run_id}: {run.state.name.lower()}, created {_time(run.create_time)}"
+    return f"{run.run_id}: {_state(run)}, created {_time(run.create_time)}"
 
 
 def _list_cells(run: Run) -> Sequence[str]:
-    return [run.run_id, run.state.name.lower(), _time(run.create_time), run.display_name]
+    return [run.run_id, _state(run), _time(run.create_time), run.display_name]
+
+
+def _state(run: Run) -> str:
+    return f"{run.state.name.lower()}, damaged" if run.sealed_fault else run.state.name.lower()
 
 
 def _details(details: RunDetails) -> list[tuple[str, str]]:
@@ -124,7 +128,8 @@ def _files(run: Run) -> list[tuple[str, str]]:
     """Where the files of a sealed run are, on the machine of the service."""
     if not run.sealed_path:
         return []
-    return [("files", run.sealed_path), ("size", text.size_bytes(run.sealed_size_bytes))]
+    damage = [("damage", run.sealed_fault)] if run.sealed_fault else []
+    return [("files", run.sealed_path), ("size", text.size_bytes(run.sealed_size_bytes)), *damage]
 
 
 def _counts(counts: RunRowCounts) -> list[tuple[str, str]]:

@@ -15,6 +15,7 @@ from linkbound.domain.words import counted
 
 if TYPE_CHECKING:
     from linkbound.domain.store_check import RunCheck, StoreCheck
+    from linkbound.domain.store_recovery import LogRecovery
 
 _COLUMNS = (Column("run"), right("files"), right("size"), Column("state"))
 
@@ -43,6 +44,38 @@ def verify(*, data: str | None, as_json: bool) -> int:
     else:
         print_text(_headline(found), table(_COLUMNS, [_cells(run) for run in found.runs]), *_remarks(found))
     return OTHER if found.fault_count else 0
+
+
+@store.command("recover")
+@data_option
+@json_option
+@naming({})
+def recover(*, data: str | None, as_json: bool) -> None:
+    """Makes a store whose log is damaged one that opens: what stands before the damage is kept.
+
+    The log as it was stays beside it. The service must not run. A store that is whole loses nothing.
+    """
+    import attrs
+
+    from linkbound.client.local.store_check import recover_local_store
+
+    found = recover_local_store(data)
+    if as_json:
+        print_json(attrs.asdict(found))
+    else:
+        print_text(*_recovered(found))
+
+
+def _recovered(found: LogRecovery) -> list[str]:
+    kept, whole = text.size_bytes(found.kept_size_bytes), text.size_bytes(found.log_size_bytes)
+    if not found.set_aside_path:
+        return [f"{found.path}: nothing is damaged"]
+    kept_line = f"{found.path}: kept {kept} of a log of {whole}; as it was, it is {found.set_aside_path}"
+    rest = (
+        "Agents with a spool send again what is missing, once the service runs. Records that were acknowledged since"
+        " the last checkpoint may be missing: write them again."
+    )
+    return [kept_line, rest]
 
 
 def _headline(found: StoreCheck) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from linkbound.client.aio_record_writer import AsyncRecordWriter
     from linkbound.client.aio_sample_writer import AsyncSampleWriter
     from linkbound.client.spool.options import Spool
-    from linkbound.domain.records import AppendRequest
+    from linkbound.domain.records import AppendOutcome, AppendRequest
 
 
 class AsyncIngestClient(AsyncClient):
@@ -99,7 +99,7 @@ class AsyncIngestClient(AsyncClient):
         """
         from linkbound.client.aio_record_writer import AsyncRecordWriter
 
-        def append(request: AppendRequest) -> Awaitable[int]:
+        def append(request: AppendRequest) -> Awaitable[AppendOutcome]:
             return self._call(operations.APPEND, request, UNSET)
 
         identity = WriterIdentity(run=run_id(run), writer_id=writer_id)

@@ -21,9 +21,10 @@ from linkbound.domain.records import Record
 class AsyncRecordWriter:
     """Writes records of one writer, each stored exactly once. Used as a context manager; made by `record_writer`.
 
-    `write` numbers appends and keeps them until the service has stored them, in memory, or with a spool on disk, for
-    this process or the next one with the same spool and writer id. They are sent one after the other, again after a
-    break. `flush` and leaving the block wait until everything is stored.
+    `write` numbers appends and keeps them until a checkpoint of the service holds them, in memory, or with a spool on
+    disk, for this process or the next one with the same spool and writer id. They are sent one after the other, again
+    after a break, and where the service lost the end of its log. `flush` and leaving the block wait until everything is
+    stored.
 
     Without a spool, `write`, `flush` and leaving the block raise the error of a service that refuses or stays away for
     longer than the timeout, with `undeliveredRecordCount` in the metadata. With a spool the service may be away for as
@@ -49,6 +50,11 @@ class AsyncRecordWriter:
     def committed(self) -> int:
         """Highest sequence number that is known to be stored."""
         return 0 if self._delivery is None else self._delivery.committed_number
+
+    @property
+    def checkpointed(self) -> int:
+        """Highest sequence number that no damage to the log of the service can take any more, as far as is known."""
+        return 0 if self._delivery is None else self._delivery.released_number
 
     @property
     def pending(self) -> int:

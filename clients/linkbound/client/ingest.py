@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from linkbound.client.record_writer import RecordWriter
     from linkbound.client.sample_writer import SampleWriter
     from linkbound.client.spool.options import Spool
-    from linkbound.domain.records import AppendRequest
+    from linkbound.domain.records import AppendOutcome, AppendRequest
 
 
 class IngestClient(Client):
@@ -101,7 +101,7 @@ class IngestClient(Client):
 
         from linkbound.client.record_writer import RecordWriter
 
-        def append(request: AppendRequest) -> Awaitable[int]:
+        def append(request: AppendRequest) -> Awaitable[AppendOutcome]:
             return asyncio.to_thread(self._call, operations.APPEND, request, UNSET)
 
         identity = WriterIdentity(run=run_id(run), writer_id=writer_id)

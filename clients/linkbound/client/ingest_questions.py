@@ -10,7 +10,7 @@ from linkbound.client.options import UNSET, Timeout
 from linkbound.client.question import Listing, Question, SqlQuery, Watch, question
 from linkbound.domain.paging import LARGEST_PAGE_SIZE
 from linkbound.domain.prediction import Prediction
-from linkbound.domain.records import AppendRequest, ListRequestRecordsRequest, Record, RequestRecord
+from linkbound.domain.records import AppendOutcome, AppendRequest, ListRequestRecordsRequest, Record, RequestRecord
 from linkbound.domain.rules import as_tuple
 from linkbound.domain.run import CreateRunRequest, Run, RunDetails, RunRequest, RunRowCounts, SealRunRequest, Setting
 from linkbound.domain.run_comparison import RunComparison
@@ -88,11 +88,12 @@ def append(
     sequence_number: int,
     records: Sequence[Record],
     timeout_seconds: Timeout = UNSET,
-) -> Question[int]:
-    """Store records of one kind durably, exactly once, and return the writer's highest stored number.
+) -> Question[AppendOutcome]:
+    """Store records of one kind durably, exactly once, and say up to which numbers the writer's are stored.
 
     A writer numbers its appends 1, 2, 3, ...; a number that is stored already is answered again and stored no
-    second time.
+    second time. Up to the `checkpointed_sequence_number` no damage to the log of the service can take them any more;
+    until then the writer keeps them, to send them again after a gap. `record_writer` does all of that.
 
     Raises InvalidArgumentError, NotFoundError, FailedPreconditionError (RUN_SEALED, WRITER_KIND_MISMATCH),
     OutOfRangeError for a gap, AbortedError for other content under the same number, ResourceExhaustedError, and the

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from linkbound.domain.paging import Page, PageRequest
     from linkbound.domain.planning import PlanCheck, PlanRequest, SlowestLink, SlowestLinkRequest
     from linkbound.domain.prefill import PrefillEstimate, PrefillRequest
-    from linkbound.domain.records import AppendRequest, ListRequestRecordsRequest, RequestRecord
+    from linkbound.domain.records import AppendOutcome, AppendRequest, ListRequestRecordsRequest, RequestRecord
     from linkbound.domain.run import CreateRunRequest, Run, RunDetails, RunRequest, RunRowCounts, SealRunRequest
     from linkbound.domain.run_comparison import RunComparison
     from linkbound.domain.sizing import ClusterSizing, SizeClusterRequest
@@ -107,7 +107,7 @@ GET_RUN: Operation[RunRequest, RunDetails] = Operation("get_run", READ)
 LIST_RUNS: Operation[PageRequest, Page[Run]] = Operation("list_runs", READ)
 SEAL_RUN: Operation[SealRunRequest, Run] = Operation("seal_run", SEAL)
 DELETE_RUN: Operation[RunRequest, RunRowCounts] = Operation("delete_run", DELETE)
-APPEND: Operation[AppendRequest, int] = Operation("append", APPEND_RECORDS)
+APPEND: Operation[AppendRequest, AppendOutcome] = Operation("append", APPEND_RECORDS)
 COMPARE_RUN: Operation[RunRequest, RunComparison] = Operation("compare_run", QUERY)
 LIST_REQUEST_RECORDS: Operation[ListRequestRecordsRequest, Page[RequestRecord]] = Operation(
     "list_request_records", QUERY

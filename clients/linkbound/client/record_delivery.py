@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
@@ -12,20 +13,26 @@ from linkbound.client.spool.frames import FIRST_RECORDS
 from linkbound.client.writer_parts import Patience
 from linkbound.convert.record_payload import append_of_payload
 from linkbound.domain.errors import AbortedError, Error, FailedPreconditionError, InvalidArgumentError, OutOfRangeError
-from linkbound.domain.records import LARGEST_SEQUENCE_NUMBER, AppendRequest
+from linkbound.domain.records import LARGEST_SEQUENCE_NUMBER, AppendOutcome, AppendRequest
 from linkbound.domain.words import counted
 
 _log = logging.getLogger(__name__)
 
-Append = Callable[[AppendRequest], Awaitable[int]]
-"""Stores records and returns the number below which everything of their writer is stored."""
+CHECKPOINT_POLL_SECONDS = 2.0
+"""How often the service is asked for a checkpoint while nothing else is sent. It makes one after a second without work,
+unless it is set to another time."""
+
+Append = Callable[[AppendRequest], Awaitable[AppendOutcome]]
+"""Stores records and says up to which numbers those of their writer are stored."""
 
 
 class RecordDelivery:
     """Delivers until `end` was called and everything is stored; `run` raises what cannot be waited out.
 
     What the service holds of the writer is asked with an append that is too far ahead, and so refused with the number
-    that comes next.
+    that comes next. An append stays in the keeper until a checkpoint holds it: a service that lost the end of its log
+    refuses the next one for the gap, and it is sent again from there. While nothing is sent, the last one is sent again
+    now and then: the answer tells of checkpoints and of losses alike, and nothing is stored twice.
     """
 
     def __init__(self, append: Append, keeper: BatchKeeper, changes: Changes, patience: Patience, name: str) -> None:
@@ -39,6 +46,8 @@ class RecordDelivery:
         self._delivered_row_count = 0
         self.committed_number = 0
         """Highest number that is known to be stored."""
+        self.released_number = 0
+        """Highest number that no damage to the log of the service can take any more."""
         self.damaged_count = 0
         """Appends that the keeper could not give back."""
         self.rejected_row_count = 0
@@ -68,11 +77,6 @@ class RecordDelivery:
         """Records that are kept and not known to be stored."""
         return self._keeper.appended_row_count - self._delivered_row_count
 
-    @property
-    def released_number(self) -> int:
-        """Highest number that need not be kept any more: answers to appends tell of no checkpoint."""
-        return self.committed_number
-
     def end(self) -> None:
         """Nothing more is appended."""
         if not self._is_ending:
@@ -90,7 +94,7 @@ class RecordDelivery:
             if self.is_delivered:
                 if self._is_ending:
                     return
-                await changed.wait()
+                await self._rest(changed)
                 continue
             try:
                 is_moving = await (self._deliver_next() if self._keeper.is_settled else self._settle())
@@ -101,6 +105,52 @@ class RecordDelivery:
                 if not is_moving:
                     await changed.wait()
 
+    async def _rest(self, changed: asyncio.Event) -> None:
+        """Wait for something to do; meanwhile hear what becomes of what is stored, once."""
+        is_all_safe = self.released_number >= self.committed_number
+        if is_all_safe or self._keeper.first_kept_number > self.committed_number:
+            await changed.wait()
+            return
+        try:
+            async with asyncio.timeout(CHECKPOINT_POLL_SECONDS):
+                await changed.wait()
+        except TimeoutError:
+            await self._ask_again(changed)
+
+    async def _ask_again(self, changed: asyncio.Event) -> None:
+        """Send what was stored last once more, unless there is something to do before the answer.
+
+        A service that does not answer is no trouble: nothing is to be stored.
+        """
+        batch = await self._keeper.read(self.committed_number)
+        if batch.payload is None:
+            return
+        asking = asyncio.ensure_future(self._append(_request(batch, batch.number)))
+        change = asyncio.ensure_future(changed.wait())
+        try:
+            await asyncio.wait({asking, change}, return_when=asyncio.FIRST_COMPLETED)
+            if not asking.done():
+                return
+            outcome = asking.result()
+        except OutOfRangeError as error:
+            await self._go_back(error)
+        except Error as error:
+            _log.debug("%s: the service was asked for its checkpoint: %s", self._name, error.message)
+        else:
+            self._note(outcome)
+        finally:
+            asking.cancel()
+            change.cancel()
+
+    def _note(self, outcome: AppendOutcome) -> None:
+        self.committed_number = max(self.committed_number, outcome.committed_sequence_number)
+        self._note_released(outcome.checkpointed_sequence_number)
+
+    def _note_released(self, number: int) -> None:
+        if number > self.released_number:
+            self.released_number = number
+            self._changes.announce()
+
     async def _settle(self) -> bool:
         """Ask which number comes next. Returns whether there was anything to ask with."""
         batch = await self._keeper.first()
@@ -109,13 +159,14 @@ class RecordDelivery:
         try:
             await self._append(_request(batch, LARGEST_SEQUENCE_NUMBER))
         except OutOfRangeError as error:
-            expected_number = _expected_number(error)
+            expected_number, checkpointed_number = _expected_number(error), _checkpointed_number(error)
         else:
             raise AbortedError(
                 "another writer uses its id: the service holds the last number there is", reason="WRITER_CONFLICT"
             )
         await self._keeper.settle(expected_number - 1)
         await self._go_on_from(expected_number)
+        self._note_released(checkpointed_number)
         return True
 
     async def _deliver_next(self) -> bool:
@@ -125,9 +176,9 @@ class RecordDelivery:
             await self._leave_out_damaged(batch)
             return True
         try:
-            committed_number = await self._append(_request(batch, number))
+            outcome = await self._append(_request(batch, number))
         except OutOfRangeError as error:
-            await self._go_back(_expected_number(error))
+            await self._go_back(error)
             return True
         except InvalidArgumentError as error:
             self.rejected_row_count += batch.row_count
@@ -135,9 +186,9 @@ class RecordDelivery:
             self._delivered_row_count += batch.row_count
             await self._keeper.close_gap(number)
         else:
-            self.committed_number = max(self.committed_number, committed_number)
             self._next_number = number + 1
             self._delivered_row_count += batch.row_count
+            self._note(outcome)
         self.note_progress()
         self._changes.announce()
         return True
@@ -153,13 +204,15 @@ class RecordDelivery:
         _log.error("%s: append %d was damaged in the spool and is left out", self._name, batch.number)
         self._changes.announce()
 
-    async def _go_back(self, expected_number: int) -> None:
+    async def _go_back(self, gap: OutOfRangeError) -> None:
         """The service lost what it had acknowledged: send it again where it is still kept."""
+        expected_number = _expected_number(gap)
         if expected_number < self._keeper.first_kept_number or expected_number > self._next_number:
             raise self._missing_error(expected_number)
         lost = counted(self._next_number - expected_number, "append")
         _log.warning("%s: the service lost %s that it had acknowledged; sending them again", self._name, lost)
         await self._go_on_from(expected_number)
+        self._note_released(_checkpointed_number(gap))
 
     def _missing_error(self, number: int) -> FailedPreconditionError:
         return FailedPreconditionError(
@@ -186,3 +239,9 @@ def _expected_number(error: OutOfRangeError) -> int:
     if not text.isdecimal():
         raise error
     return int(text)
+
+
+def _checkpointed_number(error: OutOfRangeError) -> int:
+    """Up to which number a checkpoint holds everything; 0 where the service does not tell."""
+    text = error.metadata.get("checkpointedSequenceNumber", "")
+    return int(text) if text.isdecimal() else 0

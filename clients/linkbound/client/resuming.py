@@ -5,13 +5,13 @@ Pure but for the clock: one class keeps where a stream is, and the two APIs only
 
 from __future__ import annotations
 
-import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import aclosing, closing
 from typing import Generic, TypeVar
 
+from linkbound.client.backoff import pause_seconds
 from linkbound.domain.errors import DeadlineExceededError, FailedPreconditionError, UnavailableError
 
 FIRST_ATTEMPT_COUNT = 5
@@ -20,8 +20,6 @@ ATTEMPT_COUNT = 10
 """Attempts without progress once one has: a server that is replaced takes a while."""
 REASONS_OF_TAKEN_STREAMS = ("SHUTTING_DOWN", "STREAM_ENDED")
 """Of errors that come from a server, or from one that was there: it is replaced, though nothing has come of it yet."""
-SHORTEST_PAUSE_SECONDS = 0.1
-LONGEST_PAUSE_SECONDS = 2.0
 
 RequestT = TypeVar("RequestT")
 PartT = TypeVar("PartT")
@@ -30,18 +28,17 @@ PartT = TypeVar("PartT")
 class StreamProgress(ABC, Generic[RequestT, PartT]):
     """Where a stream is, and whether and when it may be asked for again.
 
-    `stream_noun` and `entry_noun` name both in messages: "sweep", "point".
+    `attempt_count` is the number of attempts without progress once a server has taken the stream, which an error says
+    whose reason is among `reasons_of_taken_streams`.
     """
 
-    stream_noun: str
-    entry_noun: str
+    attempt_count = ATTEMPT_COUNT
+    reasons_of_taken_streams: tuple[str, ...] = REASONS_OF_TAKEN_STREAMS
 
-    def __init__(self, start_index: int, timeout_seconds: float | None) -> None:
+    def __init__(self, timeout_seconds: float | None) -> None:
         self._give_up_time = None if timeout_seconds is None else time.monotonic() + timeout_seconds
-        self._next_index = start_index
         self._failure_count = 0
         self._was_taken = False
-        self._estimator_version = ""
 
     @property
     @abstractmethod
@@ -56,6 +53,10 @@ class StreamProgress(ABC, Generic[RequestT, PartT]):
     def take(self, part: PartT) -> PartT:
         """`part`, which came. Raises UnavailableError where something is missing before it."""
 
+    @abstractmethod
+    def check_finished(self) -> None:
+        """Raise UnavailableError where a stream ended before everything had come."""
+
     @property
     def remaining_seconds(self) -> float | None:
         """Time until the caller gives up; None: never. Raises DeadlineExceededError once that is past."""
@@ -63,25 +64,49 @@ class StreamProgress(ABC, Generic[RequestT, PartT]):
             return None
         remaining = self._give_up_time - time.monotonic()
         if remaining <= 0:
-            raise DeadlineExceededError(
-                f"the {self.stream_noun} was not done in time; it is at {self.entry_noun} {self._next_index}"
-            )
+            raise DeadlineExceededError(self._too_late_message())
         return remaining
+
+    def pause_seconds_after(self, error: UnavailableError) -> float:
+        """How long to wait before the next attempt. Raises `error` once there were enough of them."""
+        self._failure_count += 1
+        self._was_taken = self._was_taken or error.reason in self.reasons_of_taken_streams
+        if self._failure_count >= (self.attempt_count if self._was_taken else FIRST_ATTEMPT_COUNT):
+            raise error
+        pause = pause_seconds(self._failure_count)
+        remaining = self.remaining_seconds
+        return pause if remaining is None else min(pause, remaining)
+
+    @abstractmethod
+    def _too_late_message(self) -> str:
+        """What is said once the time is over: where the stream is."""
+
+    def _note_progress(self) -> None:
+        self._was_taken = True
+        self._failure_count = 0
+
+
+class IndexedProgress(StreamProgress[RequestT, PartT]):
+    """Progress through entries that are numbered, all made by one version of the formulas.
+
+    `stream_noun` and `entry_noun` name both in messages: "sweep", "point".
+    """
+
+    stream_noun: str
+    entry_noun: str
+
+    def __init__(self, start_index: int, timeout_seconds: float | None) -> None:
+        super().__init__(timeout_seconds)
+        self._next_index = start_index
+        self._estimator_version = ""
 
     def check_finished(self) -> None:
         """Raise UnavailableError where a stream ended before everything had come."""
         if not self.is_finished:
             raise self._broken(f"the stream ended at {self.entry_noun} {self._next_index}")
 
-    def pause_seconds_after(self, error: UnavailableError) -> float:
-        """How long to wait before the next attempt. Raises `error` once there were enough of them."""
-        self._failure_count += 1
-        self._was_taken = self._was_taken or error.reason in REASONS_OF_TAKEN_STREAMS
-        if self._failure_count >= (ATTEMPT_COUNT if self._was_taken else FIRST_ATTEMPT_COUNT):
-            raise error
-        pause = min(math.ldexp(SHORTEST_PAUSE_SECONDS, self._failure_count - 1), LONGEST_PAUSE_SECONDS)
-        remaining = self.remaining_seconds
-        return pause if remaining is None else min(pause, remaining)
+    def _too_late_message(self) -> str:
+        return f"the {self.stream_noun} was not done in time; it is at {self.entry_noun} {self._next_index}"
 
     def _advance(self, start_index: int, end_index: int, estimator_version: str) -> None:
         """Note entries that came, one at least.
@@ -94,8 +119,7 @@ class StreamProgress(ABC, Generic[RequestT, PartT]):
             raise self._broken(f"{noun} {start_index} came where {noun} {self._next_index} was due")
         self._check_version(estimator_version)
         self._next_index = end_index
-        self._was_taken = True
-        self._failure_count = 0
+        self._note_progress()
 
     def _check_version(self, estimator_version: str) -> None:
         if self._estimator_version not in ("", estimator_version):
@@ -114,7 +138,7 @@ class StreamProgress(ABC, Generic[RequestT, PartT]):
 def resumed(
     open_stream: Callable[[RequestT, float | None], Generator[PartT, None, None]],
     progress: StreamProgress[RequestT, PartT],
-) -> Iterator[PartT]:
+) -> Generator[PartT, None, None]:
     """Every part, over as many streams as it takes."""
     while not progress.is_finished:
         try:
@@ -129,7 +153,7 @@ def resumed(
 async def resumed_async(
     open_stream: Callable[[RequestT, float | None], AsyncGenerator[PartT, None]],
     progress: StreamProgress[RequestT, PartT],
-) -> AsyncIterator[PartT]:
+) -> AsyncGenerator[PartT, None]:
     """Every part, over as many streams as it takes."""
     import asyncio
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 
+from linkbound.client.backoff import pause_seconds
 from linkbound.client.writer_parts import Patience
 from linkbound.domain.errors import (
     DeadlineExceededError,
@@ -16,8 +17,6 @@ from linkbound.domain.errors import (
     UnavailableError,
 )
 
-_FIRST_BACKOFF_SECONDS = 0.1
-_LARGEST_BACKOFF_SECONDS = 2.0
 FAULT_BACKOFF_SECONDS = 30.0
 """For what the service says will not help to try again, and may be mended by people meanwhile."""
 
@@ -61,9 +60,8 @@ class Retrying:
         # What moved on in between failed anew.
         self._failures_in_a_row = 1 if self.progress_time > self._failure_time else self._failures_in_a_row + 1
         self._failure_time = clock.time()
-        backoff_seconds = _FIRST_BACKOFF_SECONDS * 2 ** min(self._failures_in_a_row - 1, 10)
         # Many writers lose the same service at the same moment; they shall not come back at the same moment.
-        jittered_seconds = min(backoff_seconds, _LARGEST_BACKOFF_SECONDS) * random.uniform(0.5, 1.0)
+        jittered_seconds = pause_seconds(self._failures_in_a_row) * random.uniform(0.5, 1.0)
         delay_seconds = max(asked_seconds, jittered_seconds)
         give_up_time = self.give_up_time
         if give_up_time is not None and clock.time() + delay_seconds > give_up_time:

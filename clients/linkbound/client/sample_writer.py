@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Self
 
 from linkbound.client.aio_sample_writer import AsyncSampleWriter
+from linkbound.client.blocking_writer import BlockingWriter
 from linkbound.client.closing import Closing
-from linkbound.client.loop_thread import LoopThread
 from linkbound.client.sample_stream import SampleConnector
 from linkbound.client.writer_options import WriterOptions
-from linkbound.domain.errors import FailedPreconditionError
 from linkbound.domain.samples import OpenStreamRequest, SampleColumns
 
 
-class SampleWriter:
+class SampleWriter(BlockingWriter[AsyncSampleWriter]):
     """Writes samples of one writer, each stored exactly once. Used as a context manager; made by `writer`.
 
     `write` puts samples together into batches and numbers them. Batches are kept until the service holds them for good,
@@ -34,11 +32,13 @@ class SampleWriter:
     After the client was closed all three raise FailedPreconditionError (CLIENT_CLOSED).
     """
 
+    _noun = "sample writer"
+    _thread_name = "linkbound-sample-writer"
+
     def __init__(
         self, connector: SampleConnector, request: OpenStreamRequest, options: WriterOptions, closing: Closing
     ) -> None:
-        self._writer = AsyncSampleWriter(connector, request, options, closing)
-        self._loop: LoopThread | None = None
+        super().__init__(AsyncSampleWriter(connector, request, options, closing))
 
     @property
     def committed(self) -> int:
@@ -77,24 +77,7 @@ class SampleWriter:
 
     def __enter__(self) -> Self:
         """The writer; without a spool, once its stream is open."""
-        if self._loop is not None:
-            raise FailedPreconditionError("a sample writer is entered once", reason="WRITER_CLOSED")
-        self._loop = LoopThread("linkbound-sample-writer")
-        try:
-            self._loop.run(self._writer.__aenter__())
-        except BaseException:
-            self._loop.stop()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        loop = self._open_loop()
-        try:
-            loop.run(self._writer.__aexit__(kind, error, trace))
-        finally:
-            loop.stop()
+        return self._enter()
 
     def write(self, columns: Sequence[SampleColumns]) -> None:
         """Take samples of the series that the writer was opened with, waiting while much waits to be kept.
@@ -105,12 +88,3 @@ class SampleWriter:
         for, and the error that ended the writer.
         """
         self._open_loop().run(self._writer.write(columns))
-
-    def flush(self) -> None:
-        """Return once everything written is stored. Raises the error that ended the writer."""
-        self._open_loop().run(self._writer.flush())
-
-    def _open_loop(self) -> LoopThread:
-        if self._loop is None or self._loop.is_stopped:
-            raise FailedPreconditionError("the sample writer is not open", reason="WRITER_CLOSED")
-        return self._loop

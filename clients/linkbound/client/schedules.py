@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 import attrs
 
 from linkbound.client.backend import AsyncBackend, Backend
-from linkbound.client.resuming import StreamProgress, resumed, resumed_async
+from linkbound.client.resuming import IndexedProgress, resumed, resumed_async
 from linkbound.domain.schedule import (
     RequestTimes,
     ScheduledRequests,
@@ -25,7 +25,7 @@ from linkbound.domain.schedule import (
 )
 
 
-class ScheduleProgress(StreamProgress[ScheduleRequest, SchedulePart]):
+class ScheduleProgress(IndexedProgress[ScheduleRequest, SchedulePart]):
     """Where a schedule is, and whether and when it may be asked for again."""
 
     stream_noun = "schedule"

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Iterator
 import attrs
 
 from linkbound.client.backend import AsyncBackend, Backend
-from linkbound.client.resuming import StreamProgress, resumed, resumed_async
+from linkbound.client.resuming import IndexedProgress, resumed, resumed_async
 from linkbound.domain.sweep import SweepColumns, SweepRequest
 
 
-class SweepProgress(StreamProgress[SweepRequest, SweepColumns]):
+class SweepProgress(IndexedProgress[SweepRequest, SweepColumns]):
     """Where a sweep is, and whether and when it may be asked for again."""
 
     stream_noun = "sweep"

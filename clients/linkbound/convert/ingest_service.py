@@ -35,6 +35,7 @@ from linkbound.domain.errors import InvalidArgumentError
 from linkbound.domain.names import RUNS, resource_id, resource_name
 from linkbound.domain.records import (
     LARGEST_RECORD_COUNT,
+    AppendOutcome,
     AppendRequest,
     CollectiveResult,
     Event,
@@ -138,16 +139,20 @@ def append_request_from_proto(message: AppendRequestMessage) -> AppendRequest:
     )
 
 
-def append_response_to_proto(
-    committed_sequence_number: int, kind: type[AppendResponseMessage]
-) -> AppendResponseMessage:
-    """The answer of `kind` to an append: its own number, below which everything of its writer is stored too."""
-    return kind(committed_sequence_number=committed_sequence_number)
+def append_response_to_proto(value: AppendOutcome, kind: type[AppendResponseMessage]) -> AppendResponseMessage:
+    """The answer of `kind` to an append."""
+    return kind(
+        committed_sequence_number=value.committed_sequence_number,
+        checkpointed_sequence_number=value.checkpointed_sequence_number,
+    )
 
 
-def append_response_from_proto(message: AppendResponseMessage) -> int:
-    """The number of an append that is stored, and everything below it, from its answer."""
-    return message.committed_sequence_number
+def append_response_from_proto(message: AppendResponseMessage) -> AppendOutcome:
+    """What is stored, from the answer to an append."""
+    return AppendOutcome(
+        committed_sequence_number=message.committed_sequence_number,
+        checkpointed_sequence_number=message.checkpointed_sequence_number,
+    )
 
 
 def open_stream_request_to_proto(value: OpenStreamRequest) -> ingest_service_pb2.OpenStream:

@@ -39,6 +39,7 @@ def run_to_proto(value: Run) -> run_pb2.Run:
         prediction=maybe(prediction_to_proto, value.prediction),
         sealed_path=value.sealed_path,
         sealed_size_bytes=value.sealed_size_bytes,
+        sealed_fault=value.sealed_fault,
     )
 
 
@@ -55,4 +56,5 @@ def run_from_proto(message: run_pb2.Run) -> Run:
         prediction=prediction_from_proto(message.prediction) if message.HasField("prediction") else None,
         sealed_path=message.sealed_path,
         sealed_size_bytes=message.sealed_size_bytes,
+        sealed_fault=message.sealed_fault,
     )

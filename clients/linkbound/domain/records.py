@@ -254,6 +254,17 @@ class AppendRequest(Checked, CrossChecked):
 
 
 @frozen(kw_only=True)
+class AppendOutcome:
+    """An append is durable, and so is everything below its number.
+
+    Up to `checkpointed_sequence_number` no damage to the log can take it any more; a writer keeps what is above.
+    """
+
+    committed_sequence_number: int
+    checkpointed_sequence_number: int = 0
+
+
+@frozen(kw_only=True)
 class ListRequestRecordsRequest(PageRequest):
     """Asks for one page of the request records of a run, of `subject` alone where that is not empty."""
 

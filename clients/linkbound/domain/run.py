@@ -70,6 +70,8 @@ class Run:
     """A run as stored. Lists leave the prediction out.
 
     `sealed_path` is the folder of its Parquet files on the machine of the service; empty while it is open.
+    `sealed_fault` is what is wrong with them, in words: one is missing or has another size. Empty: nothing. It is told
+    where the run or its list was asked for.
     """
 
     run_id: str
@@ -82,6 +84,7 @@ class Run:
     prediction: Prediction | None = None
     sealed_path: str = ""
     sealed_size_bytes: int = 0
+    sealed_fault: str = ""
 
 
 @frozen(kw_only=True)

@@ -46,4 +46,4 @@ COMMENT ON COLUMN main.v_requests.last_token_ns IS 'When its last token was rece
 COMMENT ON COLUMN main.v_requests.writer_id IS 'Writer that appended it.';
 COMMENT ON COLUMN main.v_requests.sequence_number IS 'Number of the append that brought it; with writer_id and record_index it finds its rows of tokens.';
 COMMENT ON COLUMN main.v_requests.record_index IS 'Position in that append, from 0.';
-COMMENT ON COLUMN main.v_requests.stored_index IS 'Rises in the order in which rows were stored, with gaps; for rows of one run.';
+COMMENT ON COLUMN main.v_requests.stored_index IS 'As in requests.';

@@ -1,5 +1,6 @@
 CREATE OR REPLACE VIEW main.v_phase_traffic AS
-WITH clocked AS (
+-- Made anew wherever it is used, so that a condition on the run goes into each: DuckDB reads the files of that run alone.
+WITH clocked AS NOT MATERIALIZED (
     -- A moment at least, so that a request without tokens counts at its send.
     SELECT
         *,
@@ -172,4 +173,4 @@ COMMENT ON COLUMN main.v_phase_traffic.decode_bytes IS 'Bytes from the first to 
 COMMENT ON COLUMN main.v_phase_traffic.decode_bits_per_second IS 'Mean from the first to the last token. NULL: as decode_bytes, or both are one.';
 COMMENT ON COLUMN main.v_phase_traffic.overlapping_request_count IS 'Other requests of the run that were under way between its send and its last token, on the same clock.';
 COMMENT ON COLUMN main.v_phase_traffic.round_prefill_bytes_per_prompt_token IS 'Bytes of the whole round, from its first send to its last first token, over all its prompt tokens; the same for every request of the round. NULL: as prefill_bytes, for any of them, or they are of several clocks.';
-COMMENT ON COLUMN main.v_phase_traffic.stored_index IS 'Rises in the order in which requests were stored, with gaps; for rows of one run.';
+COMMENT ON COLUMN main.v_phase_traffic.stored_index IS 'As in requests.';

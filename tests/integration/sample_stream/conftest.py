@@ -13,11 +13,12 @@ from ingest_service.settings import StoreSettings
 from linkbound.domain.run import CreateRunRequest
 from tests.integration.sample_stream.calls import STORE_FILE
 from tests.integration.servers import Running, ingest_server
+from tests.new_store import laid
 
 
 @pytest_asyncio.fixture
 async def server(tmp_path: Path) -> AsyncIterator[Running]:
-    with Ingest.open(StoreSettings(path=tmp_path / STORE_FILE)) as ingest:
+    with Ingest.open(StoreSettings(path=laid(tmp_path / STORE_FILE))) as ingest:
         ingest.create_run(CreateRunRequest(run_id="r"))
     async with ingest_server(tmp_path) as running_server:
         yield running_server

@@ -25,13 +25,14 @@ from tests.integration.probes import NOT_SERVING, SERVING
 from tests.integration.sample_stream.calls import STORE_FILE, Stream, batch_message
 from tests.integration.sample_stream.slow_store import SlowStore, stream_server
 from tests.integration.servers import PATIENCE_SECONDS, ingest_server
+from tests.new_store import laid
 
 pytestmark = pytest.mark.storage
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    with Ingest.open(StoreSettings(path=tmp_path / STORE_FILE)) as ingest:
+    with Ingest.open(StoreSettings(path=laid(tmp_path / STORE_FILE))) as ingest:
         ingest.create_run(CreateRunRequest(run_id="r"))
     return tmp_path
 

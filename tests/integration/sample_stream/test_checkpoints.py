@@ -15,12 +15,13 @@ from linkbound.ingest.v1.ingest_service_pb2 import BatchAck
 from tests.integration.sample_stream.calls import STORE_FILE, Stream, batch_message
 from tests.integration.sample_stream.slow_store import SlowStore, stream_server
 from tests.integration.servers import ingest_server
+from tests.new_store import laid
 
 pytestmark = pytest.mark.storage
 
 
 def created(folder: Path) -> None:
-    with Ingest.open(StoreSettings(path=folder / STORE_FILE)) as ingest:
+    with Ingest.open(StoreSettings(path=laid(folder / STORE_FILE))) as ingest:
         ingest.create_run(CreateRunRequest(run_id="r"))
 
 

@@ -20,6 +20,7 @@ from linkbound.ingest.v1.ingest_service_pb2 import SampleBatch as SampleBatchMes
 from serving.settings import ServerSettings
 from tests.integration.sample_stream.calls import STORE_FILE, Stream, arrow_message, batch_message
 from tests.integration.servers import running
+from tests.new_store import laid
 
 pytestmark = pytest.mark.storage
 
@@ -138,7 +139,7 @@ async def test_an_encoding_that_is_not_known_is_refused_and_not_taken_for_an_emp
 
 
 async def test_what_is_refused_is_in_the_ledger_and_other_content_is_a_conflict(tmp_path: Path) -> None:
-    settings = StoreSettings(path=tmp_path / STORE_FILE, max_batch_bytes=1024)
+    settings = StoreSettings(path=laid(tmp_path / STORE_FILE), max_batch_bytes=1024)
     with Ingest.open(settings) as ingest:
         ingest.create_run(CreateRunRequest(run_id="r"))
         serve = partial(serve_ingest, ServerSettings(), ingest)

@@ -139,7 +139,7 @@ def append(ingest: Ingest, run_id: str, writer: str, number: int, records: tuple
     from linkbound.domain.records import AppendRequest
 
     request = AppendRequest(run=run_id, writer_id=writer, sequence_number=number, records=records)
-    return ingest.append(request).result()
+    return ingest.append(request).result().committed_sequence_number
 
 
 def sample_batch(number: int) -> Any:

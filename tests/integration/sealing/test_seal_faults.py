@@ -30,6 +30,7 @@ from tests.integration.sealing.content import (
     sealed_names,
 )
 from tests.integration.store_content import RUN, TickingClock, opened, stream, with_run
+from tests.new_store import laid
 
 pytestmark = pytest.mark.storage
 
@@ -63,7 +64,7 @@ def remount(path: Path, options: str) -> None:
 
 
 def opened_with(folder: Path, on_step: Callable[[LifeStep], None]) -> Ingest:
-    return Ingest.open(StoreSettings(path=folder / "linkbound.duckdb"), TickingClock(), on_step)
+    return Ingest.open(StoreSettings(path=laid(folder / "linkbound.duckdb")), TickingClock(), on_step)
 
 
 def check_open_and_whole(store: Ingest, seen: Seen) -> None:

@@ -14,7 +14,8 @@ from ingest_service.store.retention import Retention, RetentionSources
 from linkbound.domain.errors import InternalError
 from linkbound.domain.run import SealRunRequest
 from tests.integration.sealing.content import COUNTS, Seen, filled, hot_row_count, run_ids, sealed_names
-from tests.integration.store_content import START, opened, with_run
+from tests.integration.store_content import opened, with_run
+from tests.new_store import START
 
 pytestmark = pytest.mark.storage
 

@@ -14,6 +14,7 @@ from ingest_service.service import Ingest, StoreSettings
 from linkbound.domain.records import AppendRequest, TrainingStep
 from linkbound.domain.run import CreateRunRequest
 from linkbound.domain.sql import SqlRequest, SqlSummary
+from tests.new_store import laid
 
 RUN = "study-109g"
 STEP_COUNT = 100
@@ -26,7 +27,7 @@ STEPS = tuple(
 @contextmanager
 def filled_store(folder: Path, **settings: Any) -> Iterator[Ingest]:
     """A store with one run and its training steps."""
-    with Ingest.open(StoreSettings(path=folder / "linkbound.duckdb", **settings)) as ingest:
+    with Ingest.open(StoreSettings(path=laid(folder / "linkbound.duckdb"), **settings)) as ingest:
         ingest.create_run(CreateRunRequest(run_id=RUN))
         ingest.append(AppendRequest(run=RUN, writer_id="bench", sequence_number=1, records=STEPS)).result()
         yield ingest

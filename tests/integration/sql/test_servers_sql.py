@@ -23,7 +23,7 @@ from linkbound.domain.errors import (
 )
 from linkbound.ingest.v1 import query_service_pb2, query_service_pb2_grpc
 from serving.settings import ServerSettings
-from tests.integration.servers import Running, ingest_server
+from tests.integration.servers import PATIENCE_SECONDS, Running, ingest_server
 
 pytestmark = pytest.mark.storage
 
@@ -142,7 +142,7 @@ async def test_a_query_ends_at_the_limit_of_the_service(tmp_path: Path) -> None:
 
 async def test_a_query_that_hears_no_interrupt_is_answered_all_the_same(tmp_path: Path) -> None:
     # Planning takes the square of the number of columns, which doubles with each step.
-    steps = "".join(f", c{step} AS (SELECT *, * FROM c{step - 1})" for step in range(1, 17))
+    steps = "".join(f", c{step} AS (FROM c{step - 1} AS a, c{step - 1} AS b)" for step in range(1, 17))
     deaf = f"WITH c0 AS (SELECT 1 AS x){steps} SELECT count(*) FROM c16"
     admission = AdmissionSettings(max_sql_queries=1)
     reading = ReadingSettings(sql_time_limit_seconds=0.2)
@@ -165,6 +165,24 @@ async def test_a_slow_reader_takes_no_memory(server: Running) -> None:
         # Of 4 GB a few messages are under way.
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 256 * 1024
         await reader.close()
+
+
+async def test_a_caller_who_reads_nothing_keeps_a_place_for_the_limit_and_no_longer(tmp_path: Path) -> None:
+    admission = AdmissionSettings(max_sql_queries=1)
+    reading = ReadingSettings(sql_time_limit_seconds=0.3, snapshot_interval_seconds=0.0)
+    async with (
+        ingest_server(tmp_path, admission=admission, reading=reading) as server,
+        AsyncIngestClient(server.target) as client,
+        server.channel() as channel,
+    ):
+        await client.create_run("r1")
+        stub: Any = query_service_pb2_grpc.QueryServiceStub(channel)
+        call = stub.QuerySql(query_service_pb2.QuerySqlRequest(sql=LONG, row_limit=LARGEST_ROW_LIMIT))
+        assert (await call.read()).WhichOneof("message") == "arrow_schema"
+        assert isinstance(await refused(client, "SELECT 1"), ResourceExhaustedError)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await until_answered(client)
+        call.cancel()
 
 
 async def test_queries_end_when_the_service_stops(tmp_path: Path) -> None:

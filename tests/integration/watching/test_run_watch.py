@@ -13,6 +13,7 @@ from linkbound.domain.records import AppendRequest, TrainingStep
 from linkbound.domain.run import CreateRunRequest, RunState, SealRunRequest
 from linkbound.domain.run_watch import RunChange, RunUpdate, WatchRunsRequest
 from tests.integration.sql.asking import rows_of
+from tests.new_store import laid
 
 pytestmark = pytest.mark.storage
 
@@ -21,7 +22,7 @@ STEP = TrainingStep(subject="load", node_count=2, step_index=0, step_seconds=1.0
 
 @pytest.fixture
 def ingest(tmp_path: Path) -> Ingest:
-    return Ingest.open(StoreSettings(path=tmp_path / "linkbound.duckdb"))
+    return Ingest.open(StoreSettings(path=laid(tmp_path / "linkbound.duckdb")))
 
 
 def append(ingest: Ingest, run: str, number: int) -> None:
@@ -161,7 +162,7 @@ def test_a_run_that_is_not_there_can_be_waited_for(ingest: Ingest) -> None:
 
 
 def test_it_goes_on_from_a_revision_after_a_restart(tmp_path: Path) -> None:
-    settings = StoreSettings(path=tmp_path / "linkbound.duckdb")
+    settings = StoreSettings(path=laid(tmp_path / "linkbound.duckdb"))
     with Ingest.open(settings) as ingest:
         ingest.create_run(CreateRunRequest(run_id="a"))
         ingest.create_run(CreateRunRequest(run_id="b"))
@@ -173,7 +174,7 @@ def test_it_goes_on_from_a_revision_after_a_restart(tmp_path: Path) -> None:
 
 
 def test_appends_that_a_crash_kept_from_being_told_are_told_after_it(tmp_path: Path) -> None:
-    settings = StoreSettings(path=tmp_path / "linkbound.duckdb")
+    settings = StoreSettings(path=laid(tmp_path / "linkbound.duckdb"))
     with Ingest.open(settings) as ingest:
         ingest.create_run(CreateRunRequest(run_id="a"))
         append(ingest, "a", 1)

@@ -17,6 +17,7 @@ from linkbound.domain.run_watch import RunChange, RunUpdate, WatchRunsRequest
 from linkbound.ingest.v1 import run_pb2, run_service_pb2, run_service_pb2_grpc
 from serving.settings import ServerSettings
 from tests.integration.servers import Running, ingest_server
+from tests.new_store import laid
 
 pytestmark = pytest.mark.storage
 
@@ -116,7 +117,7 @@ async def test_no_more_watches_are_open_than_may(server: Running) -> None:
 
 async def test_quiet_watches_are_told_how_far_they_are(tmp_path: Path) -> None:
     threads, draining = StoreThreads(), asyncio.Event()
-    with Ingest.open(StoreSettings(path=tmp_path / "linkbound.duckdb")) as ingest:
+    with Ingest.open(StoreSettings(path=laid(tmp_path / "linkbound.duckdb"))) as ingest:
         updates = run_updates(ingest, threads, draining, WatchRunsRequest(), progress_interval_seconds=0.01)
         assert [await anext(updates) for _ in range(3)] == [RunUpdate(revision=0)] * 3
         draining.set()

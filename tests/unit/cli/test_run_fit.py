@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from linkbound import IngestClient
+from linkbound.client.local.blocking import STORE_FILE_NAME
 from tests.golden.engine_tables import measured_engine
 from tests.golden.recorded_requests import recorded_requests
+from tests.new_store import laid
 from tests.unit.cli.command import SETTINGS, Command
 
 pytestmark = pytest.mark.storage
@@ -23,6 +25,7 @@ def linkbound(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("LINKBOUND_DATA", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     Path("config.json").write_text(measured_engine("engine_recording.toml").seen.model_config_json, "utf-8")
+    laid(tmp_path / STORE_FILE_NAME)
     with IngestClient("local:", data_directory=tmp_path) as ingest:
         ingest.create_run("lab")
         ingest.append("lab", writer_id="bench", sequence_number=1, records=recorded_requests())

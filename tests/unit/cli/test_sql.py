@@ -13,6 +13,8 @@ import pytest
 
 from linkbound import IngestClient, TrainingStep
 from linkbound.cli.main import run
+from linkbound.client.local.blocking import STORE_FILE_NAME
+from tests.new_store import laid
 from tests.unit.cli.command import Command
 
 pytestmark = pytest.mark.storage
@@ -28,6 +30,7 @@ MANY = "SELECT range AS i FROM range(1000)"
 @pytest.fixture
 def data(tmp_path: Path) -> str:
     folder = tmp_path / "data"
+    laid(folder / STORE_FILE_NAME)
     with IngestClient(data_directory=folder) as client:
         client.create_run("a")
         client.append("a", writer_id="bench", sequence_number=1, records=STEPS)

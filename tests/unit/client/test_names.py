@@ -43,7 +43,7 @@ def test_clients_of_the_ingest_service_take_resource_names(tmp_path: Path) -> No
     with IngestClient(data_directory=tmp_path) as client:
         client.create_run("r1")
         steps = [TrainingStep(subject="s", node_count=1, step_seconds=1.0)]
-        assert client.append("runs/r1", writer_id="w", sequence_number=1, records=steps) == 1
+        assert client.append("runs/r1", writer_id="w", sequence_number=1, records=steps).committed_sequence_number == 1
         assert client.get_run("runs/r1") == client.get_run("r1")
         assert client.compare_run("runs/r1") == client.compare_run("r1")
         assert client.seal_run("runs/r1", expected_row_count=1) == client.get_run("r1").run

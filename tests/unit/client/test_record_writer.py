@@ -1,5 +1,6 @@
 """The record writer against a service in memory: numbers, repetitions, losses, and what a spool keeps."""
 
+import asyncio
 import gc
 import shutil
 import threading
@@ -23,6 +24,7 @@ from linkbound import (
     UnavailableError,
     Violation,
 )
+from linkbound.client import record_delivery
 from linkbound.client.aio_record_writer import AsyncRecordWriter
 from linkbound.client.closing import Closing
 from linkbound.client.options import Timeout
@@ -31,7 +33,7 @@ from linkbound.client.spool.segment import segment_paths
 from linkbound.client.writer_options import WriterIdentity, writer_options
 from linkbound.convert import record_payload
 from linkbound.domain.errors import AbortedError, Error
-from linkbound.domain.records import LARGEST_SEQUENCE_NUMBER, AppendRequest
+from linkbound.domain.records import LARGEST_SEQUENCE_NUMBER, AppendOutcome, AppendRequest
 from tests.unit.client.test_aio_sample_writer import NEVER_REACHED_SECONDS, let_others_run
 
 IDENTITY = WriterIdentity(run="r1", writer_id="bench")
@@ -47,8 +49,11 @@ class MemoryLedger:
     errors: list[Error] = field(factory=list)
     lost_answers: int = 0
     probe_count: int = 0
+    repetition_count: int = 0
+    checkpoint: int | None = None
+    """Up to which number a checkpoint holds everything; None: whatever is stored."""
 
-    async def append(self, request: AppendRequest) -> int:
+    async def append(self, request: AppendRequest) -> AppendOutcome:
         """Store, repeat, or refuse."""
         await let_others_run()
         if self.errors:
@@ -56,16 +61,33 @@ class MemoryLedger:
         number, expected = request.sequence_number, len(self.stored) + 1
         if number > expected:
             self.probe_count += 1
-            raise OutOfRangeError("a gap", reason="SEQUENCE_GAP", metadata={"expectedSequenceNumber": str(expected)})
+            numbers = {"expectedSequenceNumber": expected, "checkpointedSequenceNumber": self.checkpointed}
+            metadata = {key: str(value) for key, value in numbers.items()}
+            raise OutOfRangeError("a gap", reason="SEQUENCE_GAP", metadata=metadata)
         if number < expected:
             if self.stored[number - 1] != request:
                 raise AbortedError("other content", reason="WRITER_CONFLICT")
-            return number
+            self.repetition_count += 1
+            return self.outcome(number)
         self.stored.append(request)
         if self.lost_answers:
             self.lost_answers -= 1
             raise UnavailableError("connection reset")
-        return number
+        return self.outcome(number)
+
+    @property
+    def checkpointed(self) -> int:
+        return len(self.stored) if self.checkpoint is None else self.checkpoint
+
+    def outcome(self, number: int) -> AppendOutcome:
+        return AppendOutcome(
+            committed_sequence_number=number, checkpointed_sequence_number=min(number, self.checkpointed)
+        )
+
+    def lose(self, *, kept: int) -> None:
+        """The service starts anew and has lost the end of its log."""
+        assert kept >= self.checkpointed
+        del self.stored[kept:]
 
     @property
     def steps(self) -> list[float | None]:
@@ -201,7 +223,7 @@ async def test_a_malformed_append_is_counted_and_the_rest_goes_on(tmp_path: Path
 
 async def test_any_number_of_malformed_appends_is_gone_through(tmp_path: Path) -> None:
     class Refusing(MemoryLedger):
-        async def append(self, request: AppendRequest) -> int:
+        async def append(self, request: AppendRequest) -> AppendOutcome:
             is_probe = request.sequence_number == LARGEST_SEQUENCE_NUMBER
             if request.records == (step(2),) and not is_probe:
                 raise InvalidArgumentError([Violation("records[0]", "odd")])
@@ -218,15 +240,115 @@ async def test_any_number_of_malformed_appends_is_gone_through(tmp_path: Path) -
     assert ledger.steps[250:] == [3]
 
 
-async def test_what_the_service_lost_and_the_spool_still_has_is_sent_again(tmp_path: Path) -> None:
-    ledger = MemoryLedger()
-    async with writer(ledger, tmp_path) as records:
+@pytest.mark.parametrize("kept", ["memory", "spool"])
+@pytest.mark.parametrize("lost_from", [1, 2, 3])
+async def test_what_no_checkpoint_held_and_the_service_lost_is_sent_again(
+    tmp_path: Path, kept: str, lost_from: int
+) -> None:
+    ledger = MemoryLedger(checkpoint=0)
+    async with writer(ledger, tmp_path if kept == "spool" else None) as records:
         for value in (1, 2, 3):
             await records.write([step(value)])
         await records.flush()
-        del ledger.stored[1:]
+        assert records.committed == 3
+        ledger.lose(kept=lost_from - 1)
         await records.write([step(4)])
+        await records.flush()
+        assert (records.committed, records.pending) == (4, 0)
+        ledger.checkpoint = 2
+        await records.write([step(5)])
+        await records.flush()
+        ledger.lose(kept=2)
+        await records.write([step(6)])
+    assert ledger.steps == [1, 2, 3, 4, 5, 6]
+
+
+async def test_the_next_process_sends_again_what_the_service_lost_meanwhile(tmp_path: Path) -> None:
+    ledger = MemoryLedger(checkpoint=1)
+    await write_and_leave(writer(ledger, tmp_path), 1, 2, 3)
+    ledger.lose(kept=1)
+    await write_and_leave(writer(ledger, tmp_path))
+    assert ledger.steps == [1, 2, 3]
+    ledger.lose(kept=2)
+    await write_and_leave(writer(ledger, tmp_path), 4)
     assert ledger.steps == [1, 2, 3, 4]
+
+
+async def test_a_spool_is_emptied_once_a_checkpoint_holds_everything(tmp_path: Path) -> None:
+    ledger = MemoryLedger(checkpoint=0)
+    path = tmp_path / "r1" / "bench.spool"
+    for value in (1, 2):
+        await write_and_leave(writer(ledger, tmp_path), value)
+        assert len(segment_paths(path)) == value
+    ledger.checkpoint = 2
+    # Who writes nothing asks as well, and hears of it by the number that comes next.
+    await write_and_leave(writer(ledger, tmp_path))
+    assert segment_paths(path) == []
+    await write_and_leave(writer(away(), tmp_path, timeout_seconds=None))
+    await write_and_leave(writer(ledger, tmp_path), 3)
+    assert ledger.steps == [1, 2, 3]
+
+
+@pytest.mark.parametrize("kept", ["memory", "spool"])
+async def test_a_writer_that_rests_hears_of_checkpoints_and_losses(
+    tmp_path: Path, kept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_delivery, "CHECKPOINT_POLL_SECONDS", 0.01)
+    ledger = MemoryLedger(checkpoint=0)
+    async with asyncio.timeout(NEVER_REACHED_SECONDS), writer(ledger, tmp_path if kept == "spool" else None) as records:
+        for value in (1, 2, 3):
+            await records.write([step(value)])
+        await records.flush()
+        ledger.lose(kept=0)
+        while ledger.steps != [1, 2, 3]:
+            await let_others_run()
+        # One that was stored last and lost alone is stored by the question itself.
+        ledger.lose(kept=2)
+        while ledger.steps != [1, 2, 3]:
+            await let_others_run()
+        ledger.checkpoint = 3
+        asked = -1
+        while asked != ledger.repetition_count:
+            asked = ledger.repetition_count
+            await asyncio.sleep(0.1)
+        assert asked > 0
+    assert ledger.steps == [1, 2, 3]
+
+
+async def test_a_service_that_goes_away_while_a_writer_rests_is_no_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_delivery, "CHECKPOINT_POLL_SECONDS", 0.01)
+    ledger = MemoryLedger(checkpoint=0)
+    async with writer(ledger, None, SHORT_SECONDS) as records:
+        await records.write([step(1)])
+        await records.flush()
+        ledger.errors = [UnavailableError("refused") for _ in range(1000)]
+        await asyncio.sleep(2 * SHORT_SECONDS)
+        assert len(ledger.errors) < 1000
+        ledger.errors.clear()
+        await records.write([step(2)])
+    assert ledger.steps == [1, 2]
+
+
+async def test_a_question_that_is_not_answered_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_delivery, "CHECKPOINT_POLL_SECONDS", 0.01)
+
+    class Hanging(MemoryLedger):
+        async def append(self, request: AppendRequest) -> AppendOutcome:
+            if request.sequence_number <= len(self.stored):
+                self.repetition_count += 1
+                await asyncio.Event().wait()
+            return await MemoryLedger.append(self, request)
+
+    ledger = Hanging(checkpoint=0)
+    async with asyncio.timeout(NEVER_REACHED_SECONDS), writer(ledger) as records:
+        await records.write([step(1)])
+        await records.flush()
+        for value in (2, 3):
+            while ledger.repetition_count < value - 1:
+                await let_others_run()
+            await records.write([step(value)])
+            await records.flush()
+    assert ledger.steps == [1, 2, 3]
 
 
 async def test_what_the_service_lost_for_good_is_told() -> None:
@@ -283,8 +405,8 @@ async def test_bad_records_take_no_number() -> None:
 
 
 async def test_a_service_that_takes_any_number_is_not_trusted() -> None:
-    async def take(request: AppendRequest) -> int:
-        return request.sequence_number
+    async def take(request: AppendRequest) -> AppendOutcome:
+        return AppendOutcome(committed_sequence_number=request.sequence_number)
 
     records = AsyncRecordWriter(take, IDENTITY, writer_options(None, 0, 60), Closing())
     with pytest.raises(AbortedError):

@@ -11,13 +11,16 @@ from google.protobuf.message import Message
 from linkbound.client import operations
 from linkbound.client.operations import Operation
 from linkbound.client.remote import channel
+from linkbound.client.remote.estimator_streams import ESTIMATE_SCHEDULE, STREAM_SWEEP
+from linkbound.client.remote.ingest_streams import QUERY_SQL, WATCH_RUNS
 from linkbound.client.remote.services import ESTIMATOR_SERVICES, INGEST_SERVICES
-from linkbound.client.remote.streams import ESTIMATE_SCHEDULE, STREAM_SWEEP
 from linkbound.client.remote.wire import APPEND_METHODS, METHODS
 
 CONFIG: dict[str, Any] = json.loads(Path(channel.__file__).with_name("service_config.json").read_text())
 POOL = descriptor_pool.Default()
-STREAM_METHODS = (STREAM_SWEEP, ESTIMATE_SCHEDULE)
+RESUMED_STREAMS = (STREAM_SWEEP, ESTIMATE_SCHEDULE, WATCH_RUNS)
+"""Whoever reads them opens them again."""
+STREAM_METHODS = (*RESUMED_STREAMS, QUERY_SQL)
 WIRE_METHODS = [*METHODS.items(), *((operations.APPEND, method) for method in APPEND_METHODS.values())]
 
 
@@ -44,7 +47,7 @@ def test_exactly_the_retried_operations_are_in_the_policy() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/linkbound.ingest.v1.IngestService/StreamSamples", *(method.path for method in STREAM_METHODS)]
+    "path", ["/linkbound.ingest.v1.IngestService/StreamSamples", *(method.path for method in RESUMED_STREAMS)]
 )
 def test_a_stream_is_not_retried_by_grpc(path: str) -> None:
     assert not is_retried(path)

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from linkbound.client.resuming import ATTEMPT_COUNT, FIRST_ATTEMPT_COUNT, LONGEST_PAUSE_SECONDS
+from linkbound.client.backoff import LONGEST_PAUSE_SECONDS
+from linkbound.client.resuming import ATTEMPT_COUNT, FIRST_ATTEMPT_COUNT
 from linkbound.client.sweeps import swept, swept_async
 from linkbound.domain.errors import DeadlineExceededError, Error, FailedPreconditionError, UnavailableError
 from linkbound.domain.link import Link

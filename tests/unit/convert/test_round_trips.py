@@ -14,7 +14,7 @@ from linkbound.convert.ingest_service import (
 )
 from linkbound.convert.run import settings_from_proto, settings_to_proto
 from linkbound.domain.link import Link
-from linkbound.domain.records import AppendRequest, RequestRecord
+from linkbound.domain.records import AppendOutcome, AppendRequest, RequestRecord
 from linkbound.ingest.v1 import ingest_service_pb2
 from tests.strategies.by_type import of_type
 from tests.strategies.ingest import RECORDS, append_requests, settings_of_runs
@@ -124,15 +124,16 @@ def test_an_append_of_each_kind_comes_back(kind: type, data: st.DataObject) -> N
 
 
 @UNSHRUNK
-@given(request=append_requests(Fill.ANY), number=st.integers(*INT64))
-def test_the_answer_to_an_append_is_of_its_kind(request: AppendRequest, number: int) -> None:
+@given(request=append_requests(Fill.ANY), numbers=st.tuples(st.integers(*INT64), st.integers(*INT64)))
+def test_the_answer_to_an_append_is_of_its_kind(request: AppendRequest, numbers: tuple[int, int]) -> None:
     message = append_request_to_proto(request)
     kind = getattr(ingest_service_pb2, f"{type(message).__name__.removesuffix('Request')}Response")
-    answer = append_response_to_proto(number, kind)
+    outcome = AppendOutcome(committed_sequence_number=numbers[0], checkpointed_sequence_number=numbers[1])
+    answer = append_response_to_proto(outcome, kind)
     assert type(answer).__name__ == type(message).__name__.replace("Request", "Response").replace(
         "AppendResponseRecords", "AppendRequestRecords"
     )
-    assert append_response_from_proto(over_the_wire(answer)) == number
+    assert append_response_from_proto(over_the_wire(answer)) == outcome
 
 
 @given(chosen=settings_of_runs(Fill.ANY))

@@ -1,15 +1,19 @@
-"""Models of a few layers whose collectives are counted by hand."""
+"""Models of a few layers whose collectives are counted by hand, and what is asked of them."""
 
 from typing import Any
 
-from linkbound.domain.catalog import Collective, Model, ModelPart, RowScope
+from linkbound.domain.catalog import Collective, Hardware, Model, ModelPart, RowScope
+from linkbound.domain.cluster_workload import ClusterWorkload
 from linkbound.domain.collective import CollectiveKind
 from linkbound.domain.layout import ParallelLayout
+from linkbound.domain.link import Link
 
 HIDDEN = 64
 VALUE_BYTES = 2
 ROW = HIDDEN * VALUE_BYTES
 """Bytes of one token's hidden states."""
+
+BOARD = Hardware(hardware_id="board", display_name="Board", memory_bytes=10**9, memory_bandwidth_bytes_per_second=10**6)
 
 
 def all_reduce(part: ModelPart, count: int) -> Collective:
@@ -70,3 +74,11 @@ def cut(tp: int = 1, pp: int = 1, dp: int = 1, **rest: Any) -> ParallelLayout:
         data_parallel_size=dp,
         **rest,
     )
+
+
+def link(bits_per_second: int = 8 * 10**9) -> Link:
+    return Link(line_rate_bits_per_second=bits_per_second)
+
+
+def workload(**rest: Any) -> ClusterWorkload:
+    return ClusterWorkload(**{"model": "decoder", "node_count": 4, "prompt_tokens": 1000, **rest})

@@ -86,6 +86,7 @@ def test_a_number_too_far_ahead_names_the_next_one(committed: int, pending: int,
     assert isinstance(error, OutOfRangeError)
     assert error.reason == "SEQUENCE_GAP"
     assert error.metadata["expectedSequenceNumber"] == expected
+    assert error.metadata["checkpointedSequenceNumber"] == str(committed)
 
 
 def test_a_gap_changes_nothing() -> None:

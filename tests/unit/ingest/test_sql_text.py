@@ -3,10 +3,13 @@
 import pytest
 
 from ingest_service.core.sql_text import (
+    LARGEST_ARROW_COUNT,
     LARGEST_BRACKET_DEPTH,
     LARGEST_NAME_PART_COUNT,
     LARGEST_OPERATOR_LENGTH,
+    LARGEST_QUERY_DEPTH,
     LARGEST_REPETITION_COUNT,
+    LARGEST_STAR_COUNT,
     prepared_sql,
 )
 from linkbound.domain.errors import InvalidArgumentError
@@ -53,6 +56,15 @@ def test_comments_go_and_everything_else_stays(sql: str, prepared: str) -> None:
         ("/* /* */", "not closed"),
         ("SELECT " + "(" * (LARGEST_BRACKET_DEPTH + 1), "brackets"),
         ("SELECT " + "[{(" * LARGEST_BRACKET_DEPTH, "brackets"),
+        ("SELECT " + "(SELECT (1 + " * (LARGEST_QUERY_DEPTH + 1), "queries within each other"),
+        ("SELECT * FROM " + "( FROM " * (LARGEST_QUERY_DEPTH + 1), "queries within each other"),
+        ("SELECT " + "x -> " * (LARGEST_ARROW_COUNT + 1) + "1", "arrows and lambdas"),
+        ("SELECT f(" + "LAMBDA x: " * (LARGEST_ARROW_COUNT + 1) + "1)", "arrows and lambdas"),
+        ("SELECT " + ", ".join(["*"] * (LARGEST_STAR_COUNT + 1)), "stars for all columns"),
+        ("SELECT " + ", ".join(["a.*"] * (LARGEST_STAR_COUNT + 1)), "stars for all columns"),
+        ("SELECT " + ", ".join(["COLUMNS(*)"] * (LARGEST_STAR_COUNT + 1)), "stars for all columns"),
+        ("SUMMARIZE SUMMARIZE SUMMARIZE runs", "uses of SUMMARIZE"),
+        ("SELECT " + "1, " * 10_000 + "1", "words, numbers and signs"),
         ("SELECT 1 " + "+" * (LARGEST_OPERATOR_LENGTH + 1) + " 1", "operator"),
         ("SELECT a" + ".a" * LARGEST_NAME_PART_COUNT, "name"),
         ('SELECT a . "a"' + ' . "a"' * LARGEST_NAME_PART_COUNT, "name"),
@@ -87,8 +99,11 @@ def test_the_word_alone_is_not(sql: str) -> None:
         "SELECT " + "(1) + " * 1_000 + "1",
         "SELECT " + "(" * LARGEST_BRACKET_DEPTH + "1" + ")" * LARGEST_BRACKET_DEPTH,
         "SELECT a" + ".a" * (LARGEST_NAME_PART_COUNT - 1),
-        "SELECT " + ", ".join(["-1"] * 6_000),
+        "SELECT " + ", ".join(["-1"] * 5_000),
         "SELECT " + ", ".join(["a.b.c"] * 3_000),
+        "SELECT " + ", ".join(["count(*)"] * 1_000),
+        "SELECT " + " * ".join(["a"] * 1_000),
+        "SELECT (SELECT 1) + " * 1 + " + ".join(["(SELECT 1)"] * 500),
         "SELECT )",
     ],
     ids=lambda sql: sql[:20],

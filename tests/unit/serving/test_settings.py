@@ -86,6 +86,24 @@ def test_the_servers_have_ports_of_their_own() -> None:
     assert ingest_settings.settings_from_environment(environment, STORE).server.port == 2
 
 
+def test_the_environment_says_how_others_read() -> None:
+    assert ingest_settings.settings_from_environment({}, STORE).reading == ingest_settings.ReadingSettings()
+    environment = {
+        "LINKBOUND_INGEST_SQL": "off",
+        "LINKBOUND_INGEST_SQL_TIME_LIMIT_SECONDS": "2.5",
+        "LINKBOUND_INGEST_SQL_TOKEN_FILE": "analysts",
+        "LINKBOUND_INGEST_SNAPSHOT_INTERVAL_SECONDS": "0",
+    }
+    assert ingest_settings.settings_from_environment(environment, STORE).reading == ingest_settings.ReadingSettings(
+        is_sql_on=False,
+        sql_time_limit_seconds=2.5,
+        sql_token_file=Path("analysts"),
+        snapshot_interval_seconds=0.0,
+    )
+    with pytest.raises(InvalidArgumentError, match="LINKBOUND_INGEST_SQL: 'perhaps'"):
+        ingest_settings.settings_from_environment({"LINKBOUND_INGEST_SQL": "perhaps"}, STORE)
+
+
 def test_the_environment_sets_every_field() -> None:
     settings = estimator_settings.server_settings_from_environment(
         {

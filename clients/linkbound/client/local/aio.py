@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, Callable
-from functools import partial
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from linkbound.client.local.blocking import LocalBackend
@@ -62,12 +61,13 @@ class AsyncLocalBackend(Generic[ApplicationT]):
         self, request: WatchRunsRequest, timeout_seconds: float | None
     ) -> AsyncGenerator[RunUpdate, None]:
         """What the store in this process tells of its runs."""
+        from ingest_service.loop_signal import LoopSignal
         from ingest_service.store.run_watch import PROGRESS_INTERVAL_SECONDS
 
-        loop, changed = asyncio.get_running_loop(), asyncio.Event()
+        loop, changed = asyncio.get_running_loop(), LoopSignal()
         give_up_time = math.inf if timeout_seconds is None else loop.time() + timeout_seconds
         watch = await asyncio.to_thread(self._backend.run_watch, request)
-        with watch.listening(partial(_from_any_thread, loop, changed.set)):
+        with watch.listening(changed.set):
             while True:
                 changed.clear()
                 updates = await asyncio.to_thread(watch.next_updates)
@@ -76,7 +76,8 @@ class AsyncLocalBackend(Generic[ApplicationT]):
                 remaining_seconds = give_up_time - loop.time()
                 if remaining_seconds <= 0:
                     raise DeadlineExceededError(f"watch_runs: over after {timeout_seconds:g} s")
-                if not updates and not await _is_set(changed, min(PROGRESS_INTERVAL_SECONDS, remaining_seconds)):
+                limit_seconds = min(PROGRESS_INTERVAL_SECONDS, remaining_seconds)
+                if not updates and not await changed.is_set_within(limit_seconds):
                     yield watch.progress
 
     async def schedule(
@@ -100,16 +101,3 @@ class AsyncLocalBackend(Generic[ApplicationT]):
     async def close(self) -> None:
         """Close what was opened."""
         await asyncio.to_thread(self._backend.close)
-
-
-async def _is_set(event: asyncio.Event, limit_seconds: float) -> bool:
-    """Whether `event` is set within the time."""
-    try:
-        async with asyncio.timeout(limit_seconds):
-            return await event.wait()
-    except TimeoutError:
-        return False
-
-
-def _from_any_thread(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
-    loop.call_soon_threadsafe(call)

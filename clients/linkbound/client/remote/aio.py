@@ -22,9 +22,10 @@ from linkbound.client.remote.calls import (
 )
 from linkbound.client.remote.channel import call_metadata, credentials
 from linkbound.client.remote.errors import error_of_call
-from linkbound.client.remote.ingest_streams import QUERY_SQL, WATCH_RUNS, Caller, aio_answers
+from linkbound.client.remote.estimator_streams import ESTIMATE_SCHEDULE, STREAM_SWEEP
+from linkbound.client.remote.ingest_streams import QUERY_SQL, WATCH_RUNS
 from linkbound.client.remote.samples import RemoteConnector, open_aio_channel
-from linkbound.client.remote.streams import ESTIMATE_SCHEDULE, STREAM_SWEEP, StreamCall, aio_stream
+from linkbound.client.remote.streams import StreamCall, aio_stream
 from linkbound.client.remote.wire import WireMethod, wire_method
 from linkbound.client.sample_stream import SampleConnector
 from linkbound.client.target import GIVEN_CHANNEL
@@ -68,17 +69,13 @@ class AsyncRemoteBackend:
         """One stream of the server."""
         return aio_stream(self._channel(), ESTIMATE_SCHEDULE, request, self._stream_call(timeout_seconds))
 
-    def _stream_call(self, timeout_seconds: float | None) -> StreamCall:
-        address = self._connection.target.address
-        return StreamCall(address=address, timeout_seconds=timeout_seconds, metadata=self._metadata)
-
     def sql(self, request: SqlRequest, timeout_seconds: float | None) -> AsyncGenerator[SqlPart, None]:
         """One stream of the server."""
-        return aio_answers(self._channel(), QUERY_SQL, request, self._caller(timeout_seconds))
+        return aio_stream(self._channel(), QUERY_SQL, request, self._stream_call(timeout_seconds))
 
     def watch_runs(self, request: WatchRunsRequest, timeout_seconds: float | None) -> AsyncGenerator[RunUpdate, None]:
         """One stream of the server."""
-        return aio_answers(self._channel(), WATCH_RUNS, request, self._caller(timeout_seconds))
+        return aio_stream(self._channel(), WATCH_RUNS, request, self._stream_call(timeout_seconds))
 
     async def wait_until_ready(self, timeout_seconds: float | None) -> None:
         """Return once the health service reports every service as serving."""
@@ -110,9 +107,9 @@ class AsyncRemoteBackend:
             self._own_channel = open_aio_channel(self._connection, self._tls_credentials)
         return self._own_channel
 
-    def _caller(self, timeout_seconds: float | None) -> Caller:
+    def _stream_call(self, timeout_seconds: float | None) -> StreamCall:
         address = self._connection.target.address
-        return Caller(address=address, timeout_seconds=timeout_seconds, metadata=self._metadata)
+        return StreamCall(address=address, timeout_seconds=timeout_seconds, metadata=self._metadata)
 
     def _callable(self, method: WireMethod[Any, Any]) -> grpc.aio.UnaryUnaryMultiCallable[Any, Any]:
         if method.path not in self._callables:

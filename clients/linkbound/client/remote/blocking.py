@@ -22,9 +22,10 @@ from linkbound.client.remote.calls import (
 )
 from linkbound.client.remote.channel import call_metadata, channel_options, credentials, given_channel_error
 from linkbound.client.remote.errors import error_of_call
-from linkbound.client.remote.ingest_streams import QUERY_SQL, WATCH_RUNS, Caller, answers
+from linkbound.client.remote.estimator_streams import ESTIMATE_SCHEDULE, STREAM_SWEEP
+from linkbound.client.remote.ingest_streams import QUERY_SQL, WATCH_RUNS
 from linkbound.client.remote.samples import OwnChannelConnector
-from linkbound.client.remote.streams import ESTIMATE_SCHEDULE, STREAM_SWEEP, StreamCall, stream
+from linkbound.client.remote.streams import StreamCall, stream
 from linkbound.client.remote.wire import WireMethod, wire_method
 from linkbound.client.sample_stream import SampleConnector
 from linkbound.client.target import GIVEN_CHANNEL
@@ -71,17 +72,13 @@ class RemoteBackend:
         """One stream of the server."""
         return stream(self._channel, ESTIMATE_SCHEDULE, request, self._stream_call(timeout_seconds))
 
-    def _stream_call(self, timeout_seconds: float | None) -> StreamCall:
-        address = self._connection.target.address
-        return StreamCall(address=address, timeout_seconds=timeout_seconds, metadata=self._metadata)
-
     def sql(self, request: SqlRequest, timeout_seconds: float | None) -> Generator[SqlPart, None, None]:
         """One stream of the server."""
-        return answers(self._channel, QUERY_SQL, request, self._caller(timeout_seconds))
+        return stream(self._channel, QUERY_SQL, request, self._stream_call(timeout_seconds))
 
     def watch_runs(self, request: WatchRunsRequest, timeout_seconds: float | None) -> Generator[RunUpdate, None, None]:
         """One stream of the server."""
-        return answers(self._channel, WATCH_RUNS, request, self._caller(timeout_seconds))
+        return stream(self._channel, WATCH_RUNS, request, self._stream_call(timeout_seconds))
 
     def wait_until_ready(self, timeout_seconds: float | None) -> None:
         """Return once the health service reports every service as serving."""
@@ -106,9 +103,9 @@ class RemoteBackend:
         if self._owns_channel:
             self._channel.close()
 
-    def _caller(self, timeout_seconds: float | None) -> Caller:
+    def _stream_call(self, timeout_seconds: float | None) -> StreamCall:
         address = self._connection.target.address
-        return Caller(address=address, timeout_seconds=timeout_seconds, metadata=self._metadata)
+        return StreamCall(address=address, timeout_seconds=timeout_seconds, metadata=self._metadata)
 
     def _callable(self, method: WireMethod[Any, Any]) -> grpc.UnaryUnaryMultiCallable[Any, Any]:
         with self._callables_lock:

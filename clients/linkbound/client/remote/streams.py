@@ -13,41 +13,25 @@ from linkbound.client.remote.aio_errors import errors_of_aio_calls
 from linkbound.client.remote.calls import serialize
 from linkbound.client.remote.channel import Metadata
 from linkbound.client.remote.errors import REQUEST_ID_KEY, error_of_call
-from linkbound.convert.schedule import schedule_request_to_proto
-from linkbound.convert.schedule_parts import schedule_part_from_proto
-from linkbound.convert.sweep import sweep_columns_from_proto, sweep_request_to_proto
 from linkbound.domain.errors import Error, UnavailableError
-from linkbound.domain.schedule import SchedulePart, ScheduleRequest
-from linkbound.domain.sweep import SweepColumns, SweepRequest
-from linkbound.estimator.v1.schedule_pb2 import EstimateScheduleResponse
-from linkbound.estimator.v1.sweep_pb2 import StreamSweepResponse
 
 RequestT = TypeVar("RequestT")
 PartT = TypeVar("PartT")
 
 
-@frozen
+@frozen(kw_only=True)
 class StreamMethod(Generic[RequestT, PartT]):
-    """One method that is answered by a stream: its path, and what converts to and from its messages."""
+    """One method that is answered by a stream: its path, and what converts to and from its messages.
+
+    `part_from_proto` is what a message says; None: nothing that this version knows. `tells_taken_streams`: whether
+    the error of a stream that a server had taken before it went away says so, STREAM_ENDED.
+    """
 
     path: str
     request_to_proto: Callable[[RequestT], Message]
     response_type: type[Message]
-    part_from_proto: Callable[[Any], PartT]
-
-
-STREAM_SWEEP: StreamMethod[SweepRequest, SweepColumns] = StreamMethod(
-    "/linkbound.estimator.v1.EstimatorService/StreamSweep",
-    sweep_request_to_proto,
-    StreamSweepResponse,
-    sweep_columns_from_proto,
-)
-ESTIMATE_SCHEDULE: StreamMethod[ScheduleRequest, SchedulePart] = StreamMethod(
-    "/linkbound.estimator.v1.EstimatorService/EstimateSchedule",
-    schedule_request_to_proto,
-    EstimateScheduleResponse,
-    schedule_part_from_proto,
-)
+    part_from_proto: Callable[[Any], PartT | None]
+    tells_taken_streams: bool
 
 
 @frozen(kw_only=True)
@@ -69,9 +53,14 @@ def stream(
     answers = ask(method.request_to_proto(request), timeout=call.timeout_seconds, metadata=call.metadata)
     try:
         for message in answers:
-            yield method.part_from_proto(message)
+            part = method.part_from_proto(message)
+            if part is not None:
+                yield part
     except grpc.RpcError as failure:
-        raise _of_stream(error_of_call(failure, call.address), answers.initial_metadata()) from failure
+        error = error_of_call(failure, call.address)
+        if method.tells_taken_streams:
+            error = _of_stream(error, answers.initial_metadata())
+        raise error from failure
     finally:
         answers.cancel()
 
@@ -87,8 +76,12 @@ async def aio_stream(
     try:
         with errors_of_aio_calls(call.address):
             async for message in answers:
-                yield method.part_from_proto(message)
+                part = method.part_from_proto(message)
+                if part is not None:
+                    yield part
     except UnavailableError as error:
+        if not method.tells_taken_streams:
+            raise
         raise _of_stream(error, await answers.initial_metadata()) from error.__cause__
     finally:
         answers.cancel()

@@ -31,6 +31,7 @@ from linkbound.convert import (
     training,
 )
 from linkbound.domain.records import (
+    AppendOutcome,
     AppendRequest,
     CollectiveResult,
     Event,
@@ -388,7 +389,7 @@ METHODS: dict[Operation[Any, Any], WireMethod[Any, Any]] = dict(
 )
 
 
-def _append(name: str, response_type: type[Message]) -> WireMethod[AppendRequest, int]:
+def _append(name: str, response_type: type[Message]) -> WireMethod[AppendRequest, AppendOutcome]:
     return WireMethod(
         _INGEST + name,
         ingest_service.append_request_to_proto,
@@ -397,7 +398,7 @@ def _append(name: str, response_type: type[Message]) -> WireMethod[AppendRequest
     )
 
 
-APPEND_METHODS: dict[type, WireMethod[AppendRequest, int]] = {
+APPEND_METHODS: dict[type, WireMethod[AppendRequest, AppendOutcome]] = {
     RequestRecord: _append("AppendRequestRecords", ingest_service_pb2.AppendRequestRecordsResponse),
     MetricAggregate: _append("AppendMetricAggregates", ingest_service_pb2.AppendMetricAggregatesResponse),
     CollectiveResult: _append("AppendCollectiveResults", ingest_service_pb2.AppendCollectiveResultsResponse),

@@ -253,6 +253,9 @@ class SpoolDirectory:
             self._writer.sync()
             self._end_active()
         if self._writer is None:
+            if self._segments and self._segments[-1].first_index == self._next_index:
+                # A loss of power left it without a batch; the new file has its name and takes its place.
+                self._segments.pop()
             segment = create_segment(self.path, self._next_index, self._opening)
             self._segments.append(segment)
             self._writer = SegmentWriter(segment)

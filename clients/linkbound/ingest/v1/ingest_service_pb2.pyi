@@ -344,16 +344,22 @@ class AppendRequestRecordsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     COMMITTED_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
+    CHECKPOINTED_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
     committed_sequence_number: _builtins.int
     """Number of this append: it is stored, and so is every lower one of the writer."""
+    checkpointed_sequence_number: _builtins.int
+    """Highest number that a checkpoint holds, 0 or more and at most `committed_sequence_number`: no damage to the log can
+    take it or a lower one any more, and the writer need not keep them.
+    """
     def __init__(
         self,
         *,
         committed_sequence_number: _builtins.int = ...,
+        checkpointed_sequence_number: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["committed_sequence_number", b"committed_sequence_number"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checkpointed_sequence_number", b"checkpointed_sequence_number", "committed_sequence_number", b"committed_sequence_number"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -402,16 +408,22 @@ class AppendMetricAggregatesResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     COMMITTED_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
+    CHECKPOINTED_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
     committed_sequence_number: _builtins.int
     """Number of this append: it is stored, and so is every lower one of the writer."""
+    checkpointed_sequence_number: _builtins.int
+    """Highest number that a checkpoint holds, 0 or more and at most `committed_sequence_number`: no damage to the log can
+    take it or a lower one any more, and the writer need not keep them.
+    """
     def __init__(
         self,
         *,
         committed_sequence_number: _builtins.int = ...,
+        checkpointed_sequence_number: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["committed_sequence_number", b"committed_sequence_number"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checkpointed_sequence_number", b"checkpointed_sequence_number", "committed_sequence_number", b"committed_sequence_number"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -460,16 +472,22 @@ class AppendCollectiveResultsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     COMMITTED_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
+    CHECKPOINTED_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
     committed_sequence_number: _builtins.int
     """Number of this append: it is stored, and so is every lower one of the writer."""
+    checkpointed_sequence_number: _builtins.int
+    """Highest number that a checkpoint holds, 0 or more and at most `committed_sequence_number`: no damage to the log can
+    take it or a lower one any more, and the writer need not keep them.
+    """
     def __init__(
         self,
         *,
         committed_sequence_number: _builtins.int = ...,
+        checkpointed_sequence_number: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["committed_sequence_number", b"committed_sequence_number"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checkpointed_sequence_number", b"checkpointed_sequence_number", "committed_sequence_number", b"committed_sequence_number"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -518,16 +536,22 @@ class AppendTrainingStepsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     COMMITTED_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
+    CHECKPOINTED_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
     committed_sequence_number: _builtins.int
     """Number of this append: it is stored, and so is every lower one of the writer."""
+    checkpointed_sequence_number: _builtins.int
+    """Highest number that a checkpoint holds, 0 or more and at most `committed_sequence_number`: no damage to the log can
+    take it or a lower one any more, and the writer need not keep them.
+    """
     def __init__(
         self,
         *,
         committed_sequence_number: _builtins.int = ...,
+        checkpointed_sequence_number: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["committed_sequence_number", b"committed_sequence_number"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checkpointed_sequence_number", b"checkpointed_sequence_number", "committed_sequence_number", b"committed_sequence_number"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -576,16 +600,22 @@ class AppendLinkTestsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     COMMITTED_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
+    CHECKPOINTED_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
     committed_sequence_number: _builtins.int
     """Number of this append: it is stored, and so is every lower one of the writer."""
+    checkpointed_sequence_number: _builtins.int
+    """Highest number that a checkpoint holds, 0 or more and at most `committed_sequence_number`: no damage to the log can
+    take it or a lower one any more, and the writer need not keep them.
+    """
     def __init__(
         self,
         *,
         committed_sequence_number: _builtins.int = ...,
+        checkpointed_sequence_number: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["committed_sequence_number", b"committed_sequence_number"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checkpointed_sequence_number", b"checkpointed_sequence_number", "committed_sequence_number", b"committed_sequence_number"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -634,16 +664,22 @@ class AppendEventsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     COMMITTED_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
+    CHECKPOINTED_SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
     committed_sequence_number: _builtins.int
     """Number of this append: it is stored, and so is every lower one of the writer."""
+    checkpointed_sequence_number: _builtins.int
+    """Highest number that a checkpoint holds, 0 or more and at most `committed_sequence_number`: no damage to the log can
+    take it or a lower one any more, and the writer need not keep them.
+    """
     def __init__(
         self,
         *,
         committed_sequence_number: _builtins.int = ...,
+        checkpointed_sequence_number: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["committed_sequence_number", b"committed_sequence_number"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checkpointed_sequence_number", b"checkpointed_sequence_number", "committed_sequence_number", b"committed_sequence_number"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

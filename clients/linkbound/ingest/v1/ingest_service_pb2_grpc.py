@@ -30,9 +30,11 @@ class IngestServiceStub(object):
     calls. It numbers its appends 1, 2, 3, ... and each number is stored exactly once: rows and number in one
     transaction, acknowledged after it. A number that is stored already is acknowledged again and stored no second time;
     with other content it is ABORTED (WRITER_CONFLICT). A number too far ahead is OUT_OF_RANGE (SEQUENCE_GAP, with
-    `expectedSequenceNumber`). Further errors of every method: INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND),
-    FAILED_PRECONDITION (RUN_SEALED, WRITER_KIND_MISMATCH), RESOURCE_EXHAUSTED (QUEUE_FULL, TOO_MANY_STREAMS, with
-    RetryInfo; DISK_FULL, without: free space first), UNAVAILABLE.
+    `expectedSequenceNumber` and `checkpointedSequenceNumber`): the writer left one out, or the service lost the end of
+    its log, and the writer sends again from the expected number on. So a writer keeps what no checkpoint holds yet.
+    Further errors of every method: INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND), FAILED_PRECONDITION (RUN_SEALED,
+    WRITER_KIND_MISMATCH), RESOURCE_EXHAUSTED (QUEUE_FULL, TOO_MANY_STREAMS, with RetryInfo; DISK_FULL, without: free
+    space first), UNAVAILABLE.
     """
 
     def __init__(self, channel):
@@ -83,9 +85,11 @@ class IngestServiceServicer(object):
     calls. It numbers its appends 1, 2, 3, ... and each number is stored exactly once: rows and number in one
     transaction, acknowledged after it. A number that is stored already is acknowledged again and stored no second time;
     with other content it is ABORTED (WRITER_CONFLICT). A number too far ahead is OUT_OF_RANGE (SEQUENCE_GAP, with
-    `expectedSequenceNumber`). Further errors of every method: INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND),
-    FAILED_PRECONDITION (RUN_SEALED, WRITER_KIND_MISMATCH), RESOURCE_EXHAUSTED (QUEUE_FULL, TOO_MANY_STREAMS, with
-    RetryInfo; DISK_FULL, without: free space first), UNAVAILABLE.
+    `expectedSequenceNumber` and `checkpointedSequenceNumber`): the writer left one out, or the service lost the end of
+    its log, and the writer sends again from the expected number on. So a writer keeps what no checkpoint holds yet.
+    Further errors of every method: INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND), FAILED_PRECONDITION (RUN_SEALED,
+    WRITER_KIND_MISMATCH), RESOURCE_EXHAUSTED (QUEUE_FULL, TOO_MANY_STREAMS, with RetryInfo; DISK_FULL, without: free
+    space first), UNAVAILABLE.
     """
 
     def StreamSamples(self, request_iterator, context):
@@ -189,9 +193,11 @@ class IngestService(object):
     calls. It numbers its appends 1, 2, 3, ... and each number is stored exactly once: rows and number in one
     transaction, acknowledged after it. A number that is stored already is acknowledged again and stored no second time;
     with other content it is ABORTED (WRITER_CONFLICT). A number too far ahead is OUT_OF_RANGE (SEQUENCE_GAP, with
-    `expectedSequenceNumber`). Further errors of every method: INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND),
-    FAILED_PRECONDITION (RUN_SEALED, WRITER_KIND_MISMATCH), RESOURCE_EXHAUSTED (QUEUE_FULL, TOO_MANY_STREAMS, with
-    RetryInfo; DISK_FULL, without: free space first), UNAVAILABLE.
+    `expectedSequenceNumber` and `checkpointedSequenceNumber`): the writer left one out, or the service lost the end of
+    its log, and the writer sends again from the expected number on. So a writer keeps what no checkpoint holds yet.
+    Further errors of every method: INVALID_ARGUMENT, NOT_FOUND (RUN_NOT_FOUND), FAILED_PRECONDITION (RUN_SEALED,
+    WRITER_KIND_MISMATCH), RESOURCE_EXHAUSTED (QUEUE_FULL, TOO_MANY_STREAMS, with RetryInfo; DISK_FULL, without: free
+    space first), UNAVAILABLE.
     """
 
     @staticmethod

@@ -26,7 +26,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from linkbound.types.v1 import prediction_pb2 as linkbound_dot_types_dot_v1_dot_prediction__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dlinkbound/ingest/v1/run.proto\x12\x13linkbound.ingest.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#linkbound/types/v1/prediction.proto\"\x96\x03\n\x03Run\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12,\n\x05state\x18\x03 \x01(\x0e\x32\x1d.linkbound.ingest.v1.RunState\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tseal_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06source\x18\x06 \x01(\t\x12\x38\n\x08settings\x18\x07 \x03(\x0b\x32&.linkbound.ingest.v1.Run.SettingsEntry\x12\x32\n\nprediction\x18\x08 \x01(\x0b\x32\x1e.linkbound.types.v1.Prediction\x12\x13\n\x0bsealed_path\x18\t \x01(\t\x12\x19\n\x11sealed_size_bytes\x18\n \x01(\x03\x1a/\n\rSettingsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01*O\n\x08RunState\x12\x19\n\x15RUN_STATE_UNSPECIFIED\x10\x00\x12\x12\n\x0eRUN_STATE_OPEN\x10\x01\x12\x14\n\x10RUN_STATE_SEALED\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dlinkbound/ingest/v1/run.proto\x12\x13linkbound.ingest.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#linkbound/types/v1/prediction.proto\"\xac\x03\n\x03Run\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12,\n\x05state\x18\x03 \x01(\x0e\x32\x1d.linkbound.ingest.v1.RunState\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tseal_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06source\x18\x06 \x01(\t\x12\x38\n\x08settings\x18\x07 \x03(\x0b\x32&.linkbound.ingest.v1.Run.SettingsEntry\x12\x32\n\nprediction\x18\x08 \x01(\x0b\x32\x1e.linkbound.types.v1.Prediction\x12\x13\n\x0bsealed_path\x18\t \x01(\t\x12\x19\n\x11sealed_size_bytes\x18\n \x01(\x03\x12\x14\n\x0csealed_fault\x18\x0b \x01(\t\x1a/\n\rSettingsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01*O\n\x08RunState\x12\x19\n\x15RUN_STATE_UNSPECIFIED\x10\x00\x12\x12\n\x0eRUN_STATE_OPEN\x10\x01\x12\x14\n\x10RUN_STATE_SEALED\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,10 +35,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_RUN_SETTINGSENTRY']._loaded_options = None
   _globals['_RUN_SETTINGSENTRY']._serialized_options = b'8\001'
-  _globals['_RUNSTATE']._serialized_start=533
-  _globals['_RUNSTATE']._serialized_end=612
+  _globals['_RUNSTATE']._serialized_start=555
+  _globals['_RUNSTATE']._serialized_end=634
   _globals['_RUN']._serialized_start=125
-  _globals['_RUN']._serialized_end=531
-  _globals['_RUN_SETTINGSENTRY']._serialized_start=484
-  _globals['_RUN_SETTINGSENTRY']._serialized_end=531
+  _globals['_RUN']._serialized_end=553
+  _globals['_RUN_SETTINGSENTRY']._serialized_start=506
+  _globals['_RUN_SETTINGSENTRY']._serialized_end=553
 # @@protoc_insertion_point(module_scope)

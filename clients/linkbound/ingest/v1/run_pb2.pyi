@@ -81,6 +81,7 @@ class Run(_message.Message):
     PREDICTION_FIELD_NUMBER: _builtins.int
     SEALED_PATH_FIELD_NUMBER: _builtins.int
     SEALED_SIZE_BYTES_FIELD_NUMBER: _builtins.int
+    SEALED_FAULT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """`runs/{run}`: the id is 1 to 64 of a-z, 0-9, `.`, `_` and `-`, and starts with a letter or digit."""
     display_name: _builtins.str
@@ -93,6 +94,10 @@ class Run(_message.Message):
     """Folder of its Parquet files, on the machine of the service; empty while open."""
     sealed_size_bytes: _builtins.int
     """Size of its Parquet files; 0 while open."""
+    sealed_fault: _builtins.str
+    """What is wrong with its files, for people: one is missing or has another size. Empty: nothing, or it is open. Told by
+    `GetRun` and `ListRuns`, which look at no content; a read does, and `linkbound store verify`.
+    """
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was created; set by the service."""
@@ -124,10 +129,11 @@ class Run(_message.Message):
         prediction: _prediction_pb2.Prediction | None = ...,
         sealed_path: _builtins.str = ...,
         sealed_size_bytes: _builtins.int = ...,
+        sealed_fault: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "prediction", b"prediction", "seal_time", b"seal_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "display_name", b"display_name", "name", b"name", "prediction", b"prediction", "seal_time", b"seal_time", "sealed_path", b"sealed_path", "sealed_size_bytes", b"sealed_size_bytes", "settings", b"settings", "source", b"source", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "display_name", b"display_name", "name", b"name", "prediction", b"prediction", "seal_time", b"seal_time", "sealed_fault", b"sealed_fault", "sealed_path", b"sealed_path", "sealed_size_bytes", b"sealed_size_bytes", "settings", b"settings", "source", b"source", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

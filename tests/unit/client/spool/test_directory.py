@@ -177,6 +177,20 @@ def test_a_batch_that_was_written_by_half_is_cut_off(tmp_path: Path, torn_bytes:
         assert readable(directory) == [1, 2, 3]
 
 
+def test_a_file_whose_only_batch_was_torn_makes_way_for_the_next_one(tmp_path: Path) -> None:
+    with spool(tmp_path / "alive") as directory:
+        fill(directory, 1)
+        newest = as_a_kill_leaves_it(directory, tmp_path / "killed")
+    newest.write_bytes(newest.read_bytes()[:-1])
+    with spool(tmp_path / "killed") as directory:
+        fill(directory, 1)
+        directory.settle(0)
+        directory.release(0)
+        assert readable(directory) == [1]
+    with spool(tmp_path / "killed") as directory:
+        assert readable(directory) == [1]
+
+
 def test_a_power_loss_that_left_zeros_is_cut_off(tmp_path: Path) -> None:
     with spool(tmp_path / "spool") as directory:
         fill(directory, 3)

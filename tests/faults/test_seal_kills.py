@@ -18,7 +18,7 @@ from tests.integration.store_content import RUN, opened, with_run
 
 pytestmark = pytest.mark.storage
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 RANDOM_KILL_COUNT = 6
 
 
@@ -44,7 +44,7 @@ def killed(folder: Path, action: str, step: LifeStep | None, count: int = 1, aft
     """Runs the process until it kills itself at a step, or is killed `after_seconds` of its work."""
     name = "NEVER" if step is None else step.name
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.integration.sealing.seal_killed", str(folder), action, name, str(count)],
+        [sys.executable, "-m", "tests.faults.seal_killed", str(folder), action, name, str(count)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,

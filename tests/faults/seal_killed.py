@@ -1,6 +1,6 @@
 """A process that seals or deletes a run and is killed meanwhile.
 
-`python -m tests.integration.sealing.seal_killed FOLDER seal|delete STEP N` kills itself when STEP is reached for the
+`python -m tests.faults.seal_killed FOLDER seal|delete STEP N` kills itself when STEP is reached for the
 N-th time, and is killed from outside with STEP `NEVER`. It says `begun` before it begins.
 """
 
