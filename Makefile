@@ -13,6 +13,10 @@ RECORD ?=
 FUZZ_EXAMPLES ?= 100000
 FUZZ_CALLS ?= 2000
 
+# Kills of the ingest service under load in `make faults`, and how often it makes every other fault that takes moments.
+FAULT_KILLS ?= 200
+FAULT_REPEATS ?= 60
+
 BIN := .venv/bin
 PROTOS_PYTHON := .venv-protos/bin/python
 DOCKERFILES := $(wildcard docker/*.Dockerfile)
@@ -22,7 +26,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 # than there are cores.
 ON_EVERY_CORE := -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist loadfile
 # They end processes, and take minutes.
-FAULTS := tests/faults tests/integration/sealing/test_seal_kills.py
+FAULTS := tests/faults
 export PYTHON
 
 # Whatever the shell says: tests start the command a few hundred times, and each would compile all of it anew.
@@ -39,10 +43,10 @@ demo: venv ## both services, the study's records, predicted beside measured; wri
 	@$(BIN)/linkbound demo --out $(OUT)
 
 test: venv ## run every test but those of `make faults`, on every core
-	@$(BIN)/pytest $(ON_EVERY_CORE) $(addprefix --ignore=,$(FAULTS))
+	@$(BIN)/pytest $(ON_EVERY_CORE) --ignore=$(FAULTS)
 
-faults: venv ## kill services and agents, lose logs, fill disks; FAULT_KILLS=N kills in each test
-	@$(BIN)/pytest -q $(FAULTS)
+faults: venv ## kill, damage, cut off and flood the ingest service, print what was lost; FAULT_KILLS=3 FAULT_REPEATS=3: quickly
+	@FAULT_KILLS=$(FAULT_KILLS) FAULT_REPEATS=$(FAULT_REPEATS) $(BIN)/pytest -q $(FAULTS)
 
 check: lint types imports protos-check docker-check docs-check ## format, lint, types, imports, protos, Dockerfiles, docs
 

@@ -12,6 +12,7 @@ import re
 
 from attrs import define, field
 
+from ingest_service.core.sql_expansion import LARGEST_EXPANSION, Expansion
 from linkbound.domain.errors import InvalidArgumentError, Violation
 
 LARGEST_BRACKET_DEPTH = 30
@@ -25,6 +26,9 @@ LARGEST_ARROW_COUNT = 12
 
 LARGEST_STAR_COUNT = 24
 """Stars for all columns. Each may multiply the columns of a query within, and planning takes their square."""
+
+LARGEST_DISTINCT_COUNT = 100
+"""DISTINCT, each of which may be an aggregate with a table of its own: 1,500 of them take a minute for ten rows."""
 
 LARGEST_SUMMARY_COUNT = 2
 """SUMMARIZE, each of which makes many columns of one."""
@@ -99,6 +103,7 @@ def prepared_sql(sql: str) -> str:
             shape.take(kind, sql[place:end])
             kept.append(sql[place:end])
         place = end
+    shape.check_expansion()
     if shape.is_empty:
         raise sql_error("is empty; it takes one SELECT")
     return "".join(kept)
@@ -138,8 +143,10 @@ class _Shape:
     _arrow_count: int = field(init=False, default=0)
     _star_count: int = field(init=False, default=0)
     _summary_count: int = field(init=False, default=0)
+    _distinct_count: int = field(init=False, default=0)
     _query_brackets: list[bool] = field(init=False, factory=list)
     """Of each open bracket, whether it begins a query."""
+    _expansion: Expansion = field(init=False, factory=Expansion)
     _last: str = field(init=False, default="")
     _dot_count: int = field(init=False, default=0)
     _prefix_count: int = field(init=False, default=0)
@@ -153,7 +160,7 @@ class _Shape:
         self._token_count += 1
         if self._token_count > LARGEST_TOKEN_COUNT:
             raise sql_error(f"has more than {LARGEST_TOKEN_COUNT} words, numbers and signs")
-        self._take_costly_words(text.upper())
+        self._take_costly_words(text)
         self.is_empty = self.is_empty and text == ";"
         self._begins_statement = text == ";"
         self._take_brackets(kind)
@@ -171,17 +178,32 @@ class _Shape:
         if len(self._query_brackets) > LARGEST_BRACKET_DEPTH:
             raise sql_error(f"has more than {LARGEST_BRACKET_DEPTH} brackets within each other")
 
-    def _take_costly_words(self, word: str) -> None:
-        if self._last == "(" and word in _QUERY_WORDS:
+    def check_expansion(self) -> None:
+        """Raises InvalidArgumentError (SQL_ERROR) where the whole text becomes too much."""
+        weight = self._expansion.weight
+        if weight > LARGEST_EXPANSION:
+            raise sql_error(
+                f"weighs {weight:.4g} when it is planned, and may weigh {LARGEST_EXPANSION:g}: use fewer stars, joins"
+                " and names of WITH within each other"
+            )
+
+    def _take_costly_words(self, text: str) -> None:
+        word = text.upper()
+        is_query_word = word in _QUERY_WORDS
+        is_star = word == "*" and self._last in _BEFORE_STARS
+        self._expansion.take(text, is_query_word=is_query_word, is_star=is_star)
+        if self._last == "(" and is_query_word:
             self._query_brackets[-1] = True
         self._arrow_count += word in _ARROWS
-        self._star_count += word == "COLUMNS" or (word == "*" and self._last in _BEFORE_STARS)
+        self._star_count += word == "COLUMNS" or is_star
         self._summary_count += word == "SUMMARIZE"
+        self._distinct_count += word == "DISTINCT"
         for count, limit, what in (
             (sum(self._query_brackets), LARGEST_QUERY_DEPTH, "queries within each other"),
             (self._arrow_count, LARGEST_ARROW_COUNT, "arrows and lambdas"),
             (self._star_count, LARGEST_STAR_COUNT, "stars for all columns"),
             (self._summary_count, LARGEST_SUMMARY_COUNT, "uses of SUMMARIZE"),
+            (self._distinct_count, LARGEST_DISTINCT_COUNT, "uses of DISTINCT"),
         ):
             if count > limit:
                 raise sql_error(f"has more than {limit} {what}")

@@ -11,8 +11,11 @@ from ingest_service.store.row_counts import MOVED_TABLES
 from ingest_service.store.sealed_tables import unmark_dropping
 from ingest_service.store.transactions import transaction
 
-SLICE_ROW_COUNT = 50_000
-"""Rows of one transaction. Measured: smaller ones make the longest no shorter, which is the checkpoint behind some."""
+SLICE_ROW_COUNT = 122_880
+"""Rows of one transaction, which ends where a row group does. DuckDB drops a group that is empty, but what is left of
+one it puts together with its neighbours at the next checkpoint, and writers wait for that. Measured: where slices of
+50,000 rows end anywhere, checkpoints take up to three times as long, and the transactions half as long again in total.
+"""
 
 KEYED_SLICE_ROW_COUNT = 10_000
 """The same where a primary key is kept too."""
@@ -55,9 +58,12 @@ class RowDropper:
             f"SELECT min(rowid), max(rowid) FROM (SELECT rowid FROM hot.{table} WHERE {condition} LIMIT {limit})",
             parameters,
         )
-        if places in (None, (None, None)):
+        if places is None or places == (None, None):
             return False
+        first, last = places
+        end = (first // SLICE_ROW_COUNT + 1) * SLICE_ROW_COUNT
         connection.execute(
-            f"DELETE FROM hot.{table} WHERE {condition} AND rowid BETWEEN ? AND ?", [*parameters, *(places or ())]
+            f"DELETE FROM hot.{table} WHERE {condition} AND rowid BETWEEN ? AND ?",
+            [*parameters, first, min(last, end - 1)],
         )
         return True

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,15 @@ import pytest
 from ingest_service.store.life_steps import LifeStep
 from linkbound.domain.errors import FailedPreconditionError, NotFoundError
 from linkbound.domain.run import RunState, SealRunRequest
+from tests.faults.conftest import Report
+from tests.faults.figures import FaultFigures, Rows
+from tests.faults.repeats import REPEATS
 from tests.integration.sealing.content import RECORDS, Seen, append, filled, hot_row_count, run_ids, sealed_names
 from tests.integration.store_content import RUN, opened, with_run
 
 pytestmark = pytest.mark.storage
 
 ROOT = Path(__file__).resolve().parents[2]
-RANDOM_KILL_COUNT = 6
 
 
 @pytest.fixture(scope="module")
@@ -104,13 +107,23 @@ def test_a_kill_at_any_step_leaves_the_whole_run(
     assert check_whole(folder, seen) is state
 
 
-def test_a_kill_at_any_moment_leaves_the_whole_run(tmp_path: Path, template: Path, seen: Seen) -> None:
+def test_a_kill_at_any_moment_leaves_the_whole_run(tmp_path: Path, template: Path, seen: Seen, report: Report) -> None:
     moments = random.Random(20260102)
-    for index in range(RANDOM_KILL_COUNT):
+    states: Counter[RunState] = Counter()
+    for index in range(REPEATS):
         folder = tmp_path / str(index)
         shutil.copytree(template, folder)
-        killed(folder, "seal", None, after_seconds=moments.uniform(0, 0.4))
-        check_whole(folder, seen)
+        killed(folder, "seal", None, after_seconds=moments.uniform(0, 0.8))
+        states[check_whole(folder, seen)] += 1
+    rows = seen.counts.total_row_count * REPEATS
+    report(
+        FaultFigures(
+            fault="killed while it seals a run",
+            times=REPEATS,
+            rows=Rows(sent=rows, acknowledged=rows, stored=rows, lost=0, twice=0),
+            remarks=[f"{states[RunState.OPEN]} open, {states[RunState.SEALED]} sealed afterwards, each whole"],
+        )
+    )
 
 
 def test_the_same_run_can_be_killed_again_and_again(tmp_path: Path, template: Path, seen: Seen) -> None:

@@ -33,7 +33,7 @@ SMALL_STREAMS = 16
 SECONDS = 30.0 if IS_FULL else 5.0
 SQL_LIMIT_SECONDS = 3.0 if IS_FULL else 2.0
 TURNS = 3
-RUN_COUNT = 300 if IS_FULL else 50
+RUN_COUNT = 100 if IS_FULL else 10
 LONG_QUERY = "SELECT range, repeat_me FROM range(1000000000), (SELECT 'a text that takes room' AS repeat_me)"
 
 

@@ -31,7 +31,7 @@ _GAPS = """
 class Verdict:
     """Samples that agents knew to be safe and that are not there, and samples that are there twice or wrong.
 
-    What was spooled is safe, acknowledged or not.
+    What was spooled is safe, acknowledged or not; what is stored of a write that had not returned was spooled too.
     """
 
     spooled_count: int
@@ -81,7 +81,7 @@ def verdict(store: Path, run: str, told: Mapping[str, Told]) -> Verdict:
             assert kept == (agent.acknowledged_count or None,), "the ledger lacks what was acknowledged"
     assert gaps == (0,), "a ledger has a gap"
     found = {(writer_id, generation): figures for writer_id, generation, *figures in rows}
-    missing = duplicates = wrong = stored = 0
+    missing = duplicates = wrong = stored = spooled = 0
     for writer_id, agent in told.items():
         for generation, spooled_count in enumerate(agent.spooled_counts):
             count, distinct, lowest, highest, bad_value, bad_series = found.pop((writer_id, generation), [0] * 6)
@@ -89,10 +89,11 @@ def verdict(store: Path, run: str, told: Mapping[str, Told]) -> Verdict:
             duplicates += count - distinct
             wrong += bad_value + bad_series
             expected = max(spooled_count, highest + 1 if count else 0)
+            spooled += expected
             missing += expected - distinct + lowest
     assert not found, "samples of nobody"
     return Verdict(
-        spooled_count=sum(sum(agent.spooled_counts) for agent in told.values()),
+        spooled_count=spooled,
         acknowledged_count=sum(agent.acknowledged_count for agent in told.values()),
         stored_count=stored,
         missing_count=missing,

@@ -72,8 +72,8 @@ def _recovered(found: LogRecovery) -> list[str]:
         return [f"{found.path}: nothing is damaged"]
     kept_line = f"{found.path}: kept {kept} of a log of {whole}; as it was, it is {found.set_aside_path}"
     rest = (
-        "Agents with a spool send again what is missing, once the service runs. Records that were acknowledged since"
-        " the last checkpoint may be missing: write them again."
+        "Writers that run or have a spool send again what is missing, once the service runs. What others wrote in the"
+        " moments before the damage may be missing: look at what they stored, and write it again."
     )
     return [kept_line, rest]
 

@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from linkbound.client.batch_keeper import KeeperFullError, KeptBatch, PackedBatch
-from linkbound.client.spool.directory import SpoolContent, SpoolDirectory, SpoolFullError
+from linkbound.client.spool.directory import SpoolDirectory, SpoolFullError
+from linkbound.client.spool.leftovers import SpoolContent
 from linkbound.client.spool.options import Spool
 from linkbound.client.spool.segment import StoredBatch
 from linkbound.domain.errors import FailedPreconditionError

@@ -13,6 +13,7 @@ from ingest_service.store.public_views import KEPT_TABLES, PUBLIC_TABLES
 from ingest_service.store.schema import shipped_migrations
 from linkbound import __version__
 from linkbound.domain.run import RunState, SealRunRequest
+from linkbound.domain.samples import SampleColumns
 from tests.integration.sealing.content import (
     COUNTS,
     SEALED_TABLES,
@@ -22,7 +23,8 @@ from tests.integration.sealing.content import (
     sealed_names,
     view_rows,
 )
-from tests.integration.store_content import RUN, opened, with_run
+from tests.integration.sql.asking import rows_of
+from tests.integration.store_content import RUN, batch, opened, stream, with_run
 
 pytestmark = pytest.mark.storage
 
@@ -98,6 +100,20 @@ def test_the_views_show_the_same_before_and_after_and_without_the_store(tmp_path
             assert after == before[name]
             assert after.num_rows > 0 or name not in SEALED_TABLES
         assert script_rows(tmp_path, name) == after
+
+
+def test_what_a_clock_that_was_set_back_left_is_read_as_before(tmp_path: Path) -> None:
+    sql = "SELECT * FROM v_intervals ORDER BY ALL"
+    with opened(tmp_path) as store:
+        session = with_run(store).open_stream(stream())
+        for number, times in enumerate(([1000, 1010, 1020], [1015, 1016], [400, 410, 420], [430, 1030]), 1):
+            values = [4096 * number + time for time in times]
+            session.submit(batch(number, SampleColumns(series_index=0, time_ns=times, value=values))).result()
+        session.close()
+        before = rows_of(store, sql)
+        store.seal_run(SealRunRequest(run=RUN))
+        assert rows_of(store, sql) == before
+        assert len(before) > 3
 
 
 def test_the_views_of_the_script_have_the_comments_and_the_other_views_of_the_store(sealed: Path) -> None:

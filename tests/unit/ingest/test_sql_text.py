@@ -5,6 +5,7 @@ import pytest
 from ingest_service.core.sql_text import (
     LARGEST_ARROW_COUNT,
     LARGEST_BRACKET_DEPTH,
+    LARGEST_DISTINCT_COUNT,
     LARGEST_NAME_PART_COUNT,
     LARGEST_OPERATOR_LENGTH,
     LARGEST_QUERY_DEPTH,
@@ -64,6 +65,7 @@ def test_comments_go_and_everything_else_stays(sql: str, prepared: str) -> None:
         ("SELECT " + ", ".join(["a.*"] * (LARGEST_STAR_COUNT + 1)), "stars for all columns"),
         ("SELECT " + ", ".join(["COLUMNS(*)"] * (LARGEST_STAR_COUNT + 1)), "stars for all columns"),
         ("SUMMARIZE SUMMARIZE SUMMARIZE runs", "uses of SUMMARIZE"),
+        ("SELECT " + ", ".join(["count(DISTINCT a)"] * (LARGEST_DISTINCT_COUNT + 1)), "uses of DISTINCT"),
         ("SELECT " + "1, " * 10_000 + "1", "words, numbers and signs"),
         ("SELECT 1 " + "+" * (LARGEST_OPERATOR_LENGTH + 1) + " 1", "operator"),
         ("SELECT a" + ".a" * LARGEST_NAME_PART_COUNT, "name"),

@@ -8,25 +8,18 @@ disk that is full empties itself as the service takes what is in it; a database 
 from __future__ import annotations
 
 import errno
-import os
-
-from attrs import frozen
 
 from linkbound.client.spool.frames import HEADER_BYTES
+from linkbound.client.spool.leftovers import SpoolContent, open_leftovers
 from linkbound.client.spool.lock import SpoolLock
 from linkbound.client.spool.numbering import Numbering, SpoolState
 from linkbound.client.spool.options import MEBIBYTE_BYTES, Spool, writer_directory
 from linkbound.client.spool.segment import (
-    OpenedSegment,
     Segment,
     SegmentReader,
     SegmentWriter,
     StoredBatch,
     create_segment,
-    forget_unfinished,
-    open_segment,
-    segment_paths,
-    set_aside,
     sync_directory,
 )
 from linkbound.client.spool.state_file import StateFile
@@ -45,17 +38,6 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 class SpoolFullError(Exception):
     """The spool has no room for the batch, by its limit or by its file system."""
-
-
-@frozen(kw_only=True)
-class SpoolContent:
-    """What an earlier process left behind."""
-
-    batch_count: int
-    row_count: int
-    damaged_batch_count: int
-    damaged_file_count: int
-    cut_bytes: int
 
 
 class SpoolDirectory:
@@ -186,42 +168,16 @@ class SpoolDirectory:
         return self._writer.segment if self._writer is not None else None
 
     def _open(self) -> SpoolContent:
-        forget_unfinished(self.path)
-        paths = segment_paths(self.path)
-        opened = [open_segment(path, is_last=path == paths[-1]) for path in paths]
-        damaged = [path for path, found in zip(paths, opened, strict=True) if found.segment is None]
-        for path in damaged:
-            set_aside(path)
-        self._segments = [found.segment for found in opened if found.segment is not None]
+        leftovers = open_leftovers(self.path)
+        self._segments = list(leftovers.segments)
         state = self._state_file.state or SpoolState(numbering=Numbering(), next_index=1)
         self._next_index = max([state.next_index, *(segment.next_index for segment in self._segments)])
         self._delivered_index = state.delivered_index
         self.numbering = state.numbering
-        self._sync_last(self._segments)
         # Durable before anything is appended: what this process writes is not to be taken for what was sent before.
         self.numbering.begin(self._next_index)
         self._write_state()
-        return self._content(opened, len(damaged))
-
-    def _content(self, opened: list[OpenedSegment], damaged_file_count: int) -> SpoolContent:
-        readable_count = sum(segment.next_index - segment.first_index for segment in self._segments)
-        batch_count = self._next_index - self.first_index
-        return SpoolContent(
-            batch_count=batch_count,
-            row_count=self.appended_row_count,
-            damaged_batch_count=batch_count - readable_count,
-            damaged_file_count=damaged_file_count,
-            cut_bytes=sum(found.cut_bytes for found in opened),
-        )
-
-    @staticmethod
-    def _sync_last(segments: list[Segment]) -> None:
-        if segments:
-            file = os.open(segments[-1].path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                os.fdatasync(file)
-            finally:
-                os.close(file)
+        return leftovers.content(self._next_index)
 
     def _write_state(self) -> None:
         self.numbering.forget_oldest(_RANGE_COUNT)
